@@ -141,6 +141,7 @@ bool llm_loading_is_same(const llm_loading *a, const llm_loading *b) {
            f->lock == g->lock &&
            is_same_list(m->override, m->n_override, n->override, n->n_override) &&
            m->ignore.is_fixed == n->ignore.is_fixed &&
+           m->ignore.are_members == n->ignore.are_members &&
            is_same_list(m->ignore.key, m->ignore.n_key, n->ignore.key, n->ignore.n_key) &&
            is_same_list(m->ignore.tensor, m->ignore.n_tensor, n->ignore.tensor, n->ignore.n_tensor);
 }

@@ -28,7 +28,6 @@ static void tell_of_loading(const llm_context *c, const llm_open_params *p) {
 static ggl_status open_with(llm_context *c, llm_opening *o, llm_opened until, ggl_error *err) {
     const bool runs = until == LLM_OPENED_ALL; /* else a question about the model: see llm_plan */
     const llm_open_params *p = &o->params;
-    o->ignore.is_fixed = true;
     o->is_question = !runs;
     o->copies = true;
     o->session = llm_session_default();

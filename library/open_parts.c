@@ -104,6 +104,20 @@ static ggl_status check_pairs(const llm_opening *o, ggl_error *err) {
     return GGL_OK;
 }
 
+/* True if the member is a list of nothing. */
+static bool is_empty_list(const llm_open_params *p, llm_open_param k) {
+    const struct {
+        llm_open_param k;
+        size_t n;
+    } list[] = {{LLM_OPEN_override, p->n_override},
+                {LLM_OPEN_ignore_key, p->n_ignore_key},
+                {LLM_OPEN_ignore_tensor, p->n_ignore_tensor}};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i].k == k)
+            return list[i].n == 0;
+    return false;
+}
+
 /* The first members, up to that of conversations, say how the file is read. A program opens beside a model that was read in the same way. */
 static ggl_status check_beside(const llm_opening *o, ggl_error *err) {
     const llm_open_params *p = &o->params;
@@ -112,7 +126,7 @@ static ggl_status check_beside(const llm_opening *o, ggl_error *err) {
 #include "open_params.def"
     };
     for (llm_open_param k = 0; o->beside && !o->typed && k < LLM_OPEN_chat_template; k++)
-        if (is_given[k] && (k != LLM_OPEN_override || p->n_override > 0))
+        if (is_given[k] && !is_empty_list(p, k))
             return ggl_fail(err, GGL_USAGE,
                             "%s says how a file is read, and another context of an open model "
                             "reads none: leave it out, or open the file with it (llm_open)",
@@ -134,6 +148,10 @@ ggl_status llm_open_check(const llm_opening *o, ggl_error *err) {
                       llm_open_name(o, LLM_OPEN_prompt_folder), p->prompt_folder);
     if (st == GGL_OK)
         st = llm_need_texts("place", p->place, p->n_place, err);
+    if (st == GGL_OK)
+        st = llm_need_texts("ignore_key", p->ignore_key, p->n_ignore_key, err);
+    if (st == GGL_OK)
+        st = llm_need_texts("ignore_tensor", p->ignore_tensor, p->n_ignore_tensor, err);
     return st == GGL_OK ? llm_need_texts("override", p->override, p->n_override, err) : st;
 }
 
@@ -189,7 +207,7 @@ ggl_status llm_open_parts_of(llm_open_parts *parts, const llm_opening *o, ggl_er
     parts->file.willneed = !o->is_question && (o->typed || !p->no_repack);
     parts->loading.path = o->path;
     parts->loading.model.gguf = &parts->file;
-    parts->loading.model.ignore = o->ignore;
+    parts->loading.model.ignore.are_members = !o->typed;
     parts->loading.type_name = llm_open_name(o, LLM_OPEN_type);
     parts->loading.n_threads = o->n_load_threads > 0 ? o->n_load_threads : (int)p->n_threads;
     parts->loading.progress = parts->session.progress = p->progress;

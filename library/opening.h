@@ -52,7 +52,6 @@ typedef struct llm_opening {
 
     /* [LLM_N_OPEN_PARAMS]: flags as they were typed, by which messages name options; "": not typed. NULL: messages name members. */
     const char (*typed)[LLM_OPEN_TYPED];
-    llm_arch_ignore ignore;
     int n_load_threads; /* that convert a folder; 0: params.n_threads */
     bool no_chat;       /* no template is opened */
     bool no_tokenizer;  /* nor a tokenizer */

@@ -41,7 +41,11 @@ static int64_t n_parts(const uint8_t id[LLM_MEDIA_ID]) {
 static ggl_status append_whole(const llm_eye *e, const llm_tokenizer *t,
                                const uint8_t id[LLM_MEDIA_ID], llm_tokens *ids, ggl_error *err) {
     const llm_arch_tiles *tiles = &rule_of(e)->tiles;
-    ggl_status st = llm_eye_append_text(t, tiles->whole, 0, 0, ids, err);
+    int64_t nx, ny;
+    get_grid(id, &nx, &ny);
+    const bool is_beside = nx * ny > 0 && *tiles->beside;
+    ggl_status st =
+        llm_eye_append_text(t, is_beside ? tiles->beside : tiles->whole, 0, 0, ids, err);
     if (st == GGL_OK)
         st = llm_eye_append_part(e, t, id, 0, rule_of(e)->line, ids, err);
     return st == GGL_OK ? llm_eye_append_text(t, tiles->whole_end, 0, 0, ids, err) : st;
@@ -194,8 +198,7 @@ static ggl_status prepare(llm_noticed_part *out, const llm_eye *e, const llm_pic
         yx[2 * i + 1] = r->x[i] + origin;
     }
     out->has_places = true;
-    out->places = (llm_row_places){
-        .yx = yx, .corner = r->entry ? r->entry[0] : NULL, .share = r->share ? r->share[0] : NULL};
+    out->places = (llm_row_places){.yx = yx, .corner = r->entry, .share = r->share};
     out->n_pos = places_of(e, r, out->n_made, place);
     out->place = place;
     return GGL_OK;

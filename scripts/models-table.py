@@ -39,7 +39,7 @@ class Descriptor:
             self.proof.append("twin")
         if any(a in goldens() for a in self.architectures):
             self.proof.append("golden")
-        if any(mentions(p, self.classes) for p in glob.glob(f"{twins}/*folders*.py")):
+        if any(mentions(p, self.classes) for p in [*glob.glob(f"{twins}/*folders*.py"), f"{twins}/senses.txt"]):
             self.proof.append("folder")
 
 

@@ -46,6 +46,41 @@ static sides follow(const llm_arch_picture *rule, sides own, double side) {
     return to.width > to.height ? (sides){longer, shorter} : (sides){shorter, longer};
 }
 
+/* The largest size of its shape; of a thin picture, a block high, the length is a whole number of times the height. */
+static sides fill(const llm_arch_picture *rule, sides own, double side) {
+    const double by = sqrt((double)rule->most / (own.height * own.width));
+    const sides to = multiples((sides){own.width * by, own.height * by}, side, floor);
+    const double longest = floor((double)rule->most / (side * side)) * side;
+    if (to.height < side)
+        return (sides){fmin(floor(own.width / own.height) * side, longest), side};
+    return to.width < side ? (sides){side, fmin(floor(own.height / own.width) * side, longest)}
+                           : to;
+}
+
+/* Sides of whole blocks around the own ones, or those of the largest size, in the nearest shape; of equally near ones, the larger. */
+static sides aspect(const llm_arch_picture *rule, sides own, double side) {
+    const double most = floor((double)rule->most / (side * side)), ratio = own.width / own.height;
+    sides n = {own.width / side, own.height / side}, best = {0, 0};
+    if (n.width * n.height > most) {
+        n.height = sqrt(most / ratio);
+        n.width = n.height * ratio;
+    }
+    for (int i = 0; i < 4; i++) {
+        const sides x = {i % 2 ? ceil(n.width) : floor(n.width),
+                         i / 2 ? ceil(n.height) : floor(n.height)};
+        const double off = fabs(x.height / x.width - own.height / own.width),
+                     least = fabs(best.height / best.width - own.height / own.width);
+        if (x.width >= 1 && x.height >= 1 && x.width * x.height <= most &&
+            (best.width < 1 || off < least ||
+             (off == least && x.width * x.height > best.width * best.height)))
+            best = x;
+    }
+    if (best.width < 1)
+        best = (sides){fmin(fmax(nearbyint(n.width), 1), most),
+                       fmin(fmax(nearbyint(n.height), 1), most)};
+    return (sides){best.width * side, best.height * side};
+}
+
 /* Smaller, if a side is too long, and up to whole blocks. */
 static sides longest(const llm_arch_picture *rule, sides own, double side) {
     const double size = (double)rule->size;
@@ -55,10 +90,10 @@ static sides longest(const llm_arch_picture *rule, sides own, double side) {
     return (sides){ceil(own.width / side) * side, ceil(own.height / side) * side};
 }
 
-/* In its own shape, with about size * size pixels. */
+/* In its own shape, with about size * size pixels; halves become even, as Python rounds. */
 static sides area(const llm_arch_picture *rule, sides own, double side) {
     const double shape = own.width / own.height, height = floor((double)rule->size / sqrt(shape));
-    const sides to = multiples((sides){floor(height * shape), height}, side, half_up);
+    const sides to = multiples((sides){floor(height * shape), height}, side, nearbyint);
     return (sides){fmax(to.width, side), fmax(to.height, side)};
 }
 
@@ -89,7 +124,7 @@ static void crop(llm_picture_fit *f, int64_t size, int64_t width, int64_t height
 
 static ggl_status check(const llm_arch_picture *rule, int64_t width, int64_t height,
                         const char *name, ggl_error *err) {
-    const bool follows = rule->fit == LLM_FIT_FOLLOW || rule->fit == LLM_FIT_FOLLOW_PAD;
+    const bool is_counted = llm_arch_fit_is_counted(rule->fit);
     if (width < 1 || height < 1 || width > SIDE || height > SIDE)
         return ggl_fail(err, GGL_USAGE, "%s: a picture of %lld x %lld pixels", name,
                         (long long)width, (long long)height);
@@ -100,11 +135,11 @@ static ggl_status check(const llm_arch_picture *rule, int64_t width, int64_t hei
                         "table of %lld",
                         name, (long long)rule->patch, (long long)rule->block,
                         (long long)rule->first, (long long)rule->table);
-    if (follows ? rule->least < 0 || rule->most < 1 || rule->least > rule->most
-                : rule->size < rule->patch * rule->block || rule->size > SIDE)
+    if (is_counted ? rule->least < 0 || rule->most < 1 || rule->least > rule->most
+                   : rule->size < rule->patch * rule->block || rule->size > SIDE)
         return ggl_fail(err, GGL_USAGE, "%s: sides of %lld pixels, or %lld to %lld pixels in all",
                         name, (long long)rule->size, (long long)rule->least, (long long)rule->most);
-    if ((follows || rule->fit == LLM_FIT_AREA) &&
+    if ((is_counted || rule->fit == LLM_FIT_AREA) &&
         (width > RATIO * height || height > RATIO * width))
         return ggl_fail(err, GGL_LIMIT,
                         "%s: has %lld x %lld pixels; the model reads pictures of which no side is "
@@ -125,6 +160,10 @@ static sides size_of(const llm_arch_picture *rule, int64_t width, int64_t height
         return longest(rule, own, side);
     case LLM_FIT_AREA:
         return area(rule, own, side);
+    case LLM_FIT_FILL:
+        return fill(rule, own, side);
+    case LLM_FIT_ASPECT:
+        return aspect(rule, own, side);
     case LLM_FIT_STRETCH:
     case LLM_FIT_PAD:
     case LLM_FIT_CROP:

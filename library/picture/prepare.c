@@ -1,5 +1,6 @@
 #include "prepare.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
@@ -71,30 +72,78 @@ void llm_picture_normalize(float *to, const llm_arch_picture *rule, const llm_pi
         to[i] = l.of[i % CHANNELS][seen->rgb[i]];
 }
 
-/* Between which entries of a table's side the patch i of n lies: the first is *at. Returns how far behind it. */
-static double table_place(int64_t i, int64_t n, int64_t side, int64_t *at) {
-    const double x = n > 1 ? (double)(i * (side - 1)) / (double)(n - 1) : 0;
-    *at = (int64_t)x;
-    return x - (double)*at;
+enum { MOST_TABLE = 1 << 12 }; /* entries of a table's side */
+
+/* Which entries of a table's side the patch i of n has shares of. */
+typedef struct side_shares {
+    int64_t n, entry[4];
+    double share[4];
+} side_shares;
+
+/* Keys' cubic convolution, by the distance. */
+static double cubic(double x) {
+    const double a = -0.75;
+    x = fabs(x);
+    return x <= 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : (((x - 5) * x + 8) * x - 4) * a;
+}
+
+static side_shares shares_of(const llm_arch_picture *rule, int64_t i, int64_t n) {
+    const int64_t last = rule->table - 1;
+    const bool is_cubic = rule->between == LLM_BETWEEN_CUBIC;
+    const double at = rule->between == LLM_BETWEEN_CORNERS
+                          ? (n > 1 ? (double)(i * last) / (double)(n - 1) : 0)
+                          : ((double)i + 0.5) * (double)rule->table / (double)n - 0.5,
+                 low = floor(at), behind = at - low;
+    side_shares s = {.n = is_cubic ? 4 : 2};
+    for (int64_t k = 0; k < s.n; k++) {
+        const double entry = low + (double)k - (is_cubic ? 1 : 0);
+        s.entry[k] = entry < 0 ? 0 : entry > (double)last ? last : (int64_t)entry;
+        const bool is_zero =
+            rule->between == LLM_BETWEEN_LINEAR_ZERO && (entry < 0 || entry > (double)last);
+        s.share[k] = is_zero ? 0 : is_cubic ? cubic(at - entry) : k == 0 ? 1 - behind : behind;
+    }
+    return s;
 }
 
 /* The cell of a table in which the patch begins. */
-static void find_cell(llm_picture_rows *r, int64_t k, int64_t side) {
+static void find_cell(llm_picture_rows *r, int64_t k, const llm_arch_picture *rule) {
+    const int64_t side = rule->table;
     for (int i = 0; i < 4; i++)
-        r->entry[k][i] = (int32_t)(r->y[k] * side / r->ny * side + r->x[k] * side / r->nx);
-    r->share[k][0] = 1;
+        r->entry[4 * k + i] = (int32_t)(r->y[k] * side / r->ny * side + r->x[k] * side / r->nx);
+    r->share[4 * k] = 1;
 }
 
-static void find_entries(llm_picture_rows *r, int64_t k, int64_t side) {
-    int64_t x0, y0;
-    const double fx = table_place(r->x[k], r->nx, side, &x0),
-                 fy = table_place(r->y[k], r->ny, side, &y0);
-    for (int i = 0; i < 4; i++) {
-        const int64_t x = x0 + i % 2 < side ? x0 + i % 2 : side - 1,
-                      y = y0 + i / 2 < side ? y0 + i / 2 : side - 1;
-        r->entry[k][i] = (int32_t)(y * side + x);
-        r->share[k][i] = (float)((i / 2 ? fy : 1 - fy) * (i % 2 ? fx : 1 - fx));
-    }
+static void find_entries(llm_picture_rows *r, int64_t k, const llm_arch_picture *rule) {
+    const int64_t number = r->y[k] * r->nx + r->x[k];
+    const side_shares y = rule->crossed ? shares_of(rule, number / r->ny, r->nx)
+                                        : shares_of(rule, r->y[k], r->ny),
+                      x = rule->crossed ? shares_of(rule, number % r->ny, r->ny)
+                                        : shares_of(rule, r->x[k], r->nx);
+    const int64_t at = k * y.n * x.n;
+    for (int64_t i = 0; i < y.n; i++)
+        for (int64_t j = 0; j < x.n; j++) {
+            r->entry[at + i * x.n + j] = (int32_t)(y.entry[i] * rule->table + x.entry[j]);
+            r->share[at + i * x.n + j] = (float)(y.share[i] * x.share[j]);
+        }
+}
+
+/* Shares of all entries, of which most are 0. */
+static void find_wide(llm_picture_rows *r, int64_t k, const llm_arch_picture *rule) {
+    double y[MOST_TABLE], x[MOST_TABLE];
+    int64_t first_y, first_x;
+    const int64_t side = rule->table,
+                  ny = llm_picture_shares(LLM_RESIZE_PIL_LINEAR, r->y[k], side, r->ny, y, &first_y),
+                  nx = llm_picture_shares(LLM_RESIZE_PIL_LINEAR, r->x[k], side, r->nx, x, &first_x);
+    float *to = r->share + k * side * side;
+    for (int64_t i = 0; i < ny; i++)
+        for (int64_t j = 0; j < nx; j++)
+            to[(first_y + i) * side + first_x + j] = (float)(y[i] * x[j]);
+}
+
+static void find_in_table(llm_picture_rows *r, int64_t k, const llm_arch_picture *rule) {
+    (rule->cells                         ? find_cell
+     : rule->between == LLM_BETWEEN_WIDE ? find_wide
+                                         : find_entries)(r, k, rule);
 }
 
 static void fill_row(float *to, const llm_picture *p, int64_t patch, int64_t px, int64_t py,
@@ -116,8 +165,8 @@ static void fill(llm_picture_rows *r, const llm_arch_picture *rule, const llm_pi
         r->x[k] = (int32_t)(b % n_across * block + j % block);
         r->y[k] = (int32_t)(b / n_across * block + j / block);
         fill_row(r->row + k * r->n_row, p, rule->patch, r->x[k], r->y[k], &l);
-        if (r->entry)
-            (rule->cells ? find_cell : find_entries)(r, k, rule->table);
+        if (r->share)
+            find_in_table(r, k, rule);
     }
 }
 
@@ -143,11 +192,13 @@ ggl_status llm_picture_rows_new(llm_picture_rows **out, const llm_arch_picture *
     r->row = ggl_calloc(n, (size_t)r->n_row * sizeof *r->row);
     r->y = ggl_calloc(n, sizeof *r->y);
     r->x = ggl_calloc(n, sizeof *r->x);
-    if (rule->table > 0) {
-        r->entry = ggl_calloc(n, sizeof *r->entry);
-        r->share = ggl_calloc(n, sizeof *r->share);
-    }
-    if (!r->row || !r->y || !r->x || (rule->table > 0 && (!r->entry || !r->share))) {
+    const bool has_entries = rule->table > 0 && rule->between != LLM_BETWEEN_WIDE;
+    r->n_entry = rule->table > 0 ? llm_arch_picture_entries(rule) : 0;
+    if (has_entries)
+        r->entry = ggl_calloc(n * (size_t)r->n_entry, sizeof *r->entry);
+    if (rule->table > 0)
+        r->share = ggl_calloc(n * (size_t)r->n_entry, sizeof *r->share);
+    if (!r->row || !r->y || !r->x || (has_entries && !r->entry) || (rule->table > 0 && !r->share)) {
         llm_picture_rows_free(r);
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory for %zu rows", name, n);
     }

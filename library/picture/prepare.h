@@ -38,10 +38,11 @@ typedef struct llm_picture_rows {
     int64_t nx, ny; /* patches */
     float *row;     /* [n][3][patch][patch]: x within the patch is innermost */
     int32_t *y, *x; /* [n]: the place in the grid of patches; 0 of rows before the patches */
-    /* With a table: the four entries y * table + x around the place, top left, top right, bottom left, bottom right, and the share of each.
-     * The grid's corners lie on the table's. 0 of rows before the patches. NULL without a table. */
-    int32_t (*entry)[4]; /* [n] */
-    float (*share)[4];   /* [n] */
+    /* With a table: the entries y * table + x around the place, line by line from the top left, and the share of each (llm_arch_between). 0 of rows before the
+     * patches. NULL without a table; entry is NULL, too, if there are shares of all entries. */
+    int64_t n_entry;
+    int32_t *entry; /* [n][n_entry] */
+    float *share;   /* [n][n_entry] */
 } llm_picture_rows;
 
 /* Rows of a picture that llm_picture_seen has made. GGL_USAGE: the picture has another size than patches of this rule make; GGL_NOMEM. */

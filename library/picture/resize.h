@@ -19,6 +19,11 @@ GGL_NODISCARD ggl_status llm_picture_resize(const picture_window *w, llm_arch_re
                                             const llm_picture *from, int64_t width, int64_t height,
                                             const char *name, ggl_error *err);
 
+/* Sets shares[..] to those of the pixels first, first + 1 .. of which LLM_RESIZE_PIL_* makes pixel i, where n_from become n_to; returns their number, at most
+ * n_from. They add up to 1. */
+int64_t llm_picture_shares(llm_arch_resize how, int64_t i, int64_t n_from, int64_t n_to,
+                           double *shares, int64_t *first);
+
 /* --- for resize.c ---------------------------------------------------------------------------- */
 
 /* LLM_RESIZE_PIL_*: resize_filter.c. */

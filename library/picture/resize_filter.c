@@ -68,9 +68,9 @@ static void free_weights(side_weights *w) {
     ggl_free(w->all);
 }
 
-/* The weights of new pixel i; shares has room for as many numbers as the filter is wide. */
-static int64_t find_weights(const filter *f, int64_t i, int64_t n_from, int64_t n_to,
-                            double *shares, int32_t *to, int64_t *begin) {
+/* The shares of old pixels in new pixel i; shares has room for as many numbers as the filter is wide. */
+static int64_t find_shares(const filter *f, int64_t i, int64_t n_from, int64_t n_to, double *shares,
+                           int64_t *begin) {
     const double step = (double)n_from / (double)n_to, wide = step < 1 ? 1 : step,
                  middle = ((double)i + 0.5) * step, reach = f->reach * wide, narrow = 1 / wide;
     const double low = middle - reach + 0.5, high = middle + reach + 0.5;
@@ -81,12 +81,26 @@ static int64_t find_weights(const filter *f, int64_t i, int64_t n_from, int64_t 
         shares[k - first] = f->weight(((double)k - middle + 0.5) * narrow);
         sum += shares[k - first];
     }
-    for (int64_t k = first; k < end; k++) {
-        const double share = (sum != 0 ? shares[k - first] / sum : shares[k - first]) * (1 << BITS);
-        to[k - first] = (int32_t)(share < 0 ? share - 0.5 : share + 0.5);
-    }
+    for (int64_t k = first; k < end && sum != 0; k++)
+        shares[k - first] /= sum;
     *begin = first;
     return end - first;
+}
+
+int64_t llm_picture_shares(llm_arch_resize how, int64_t i, int64_t n_from, int64_t n_to,
+                           double *shares, int64_t *first) {
+    return find_shares(filter_of(how), i, n_from, n_to, shares, first);
+}
+
+/* The weights of new pixel i. */
+static int64_t find_weights(const filter *f, int64_t i, int64_t n_from, int64_t n_to,
+                            double *shares, int32_t *to, int64_t *begin) {
+    const int64_t n = find_shares(f, i, n_from, n_to, shares, begin);
+    for (int64_t k = 0; k < n; k++) {
+        const double share = shares[k] * (1 << BITS);
+        to[k] = (int32_t)(share < 0 ? share - 0.5 : share + 0.5);
+    }
+    return n;
 }
 
 static ggl_status make_weights(side_weights *w, const filter *f, int64_t n_from, int64_t n_to,

@@ -73,6 +73,44 @@ static grid shape_grid(const llm_arch_picture *rule, int64_t width, int64_t heig
     return best;
 }
 
+/* The grid whose shape is nearest; of equally near ones a larger one, unless it has more than twice the picture's pixels. */
+static grid ratio_grid(const llm_arch_picture *rule, int64_t width, int64_t height) {
+    const llm_arch_tiles *t = &rule->tiles;
+    const double side = (double)(rule->patch * rule->block), own = (double)width / (double)height,
+                 tile = (double)t->size * (double)t->size;
+    const double w = fmax(nearbyint((double)width / side) * side, (double)rule->patch),
+                 h = fmax(nearbyint((double)height / side) * side, (double)rule->patch);
+    grid best = {0};
+    double least = INFINITY;
+    for (int64_t n = t->least; w * h > t->above && n <= t->most; n++)
+        for (int64_t nx = 1; nx <= n; nx++) {
+            const int64_t ny = n / nx;
+            const double off = fabs(own - (double)nx / (double)ny);
+            if (nx * ny == n && (off < least || (off == least && (double)width * (double)height >
+                                                                     0.5 * tile * (double)n))) {
+                least = off;
+                best = (grid){nx, ny};
+            }
+        }
+    return best;
+}
+
+static grid grid_of(const llm_arch_picture *rule, int64_t width, int64_t height) {
+    switch (rule->tiles.by) {
+    case LLM_TILES_FIT:
+        return fit_grid(rule, width, height);
+    case LLM_TILES_LONGEST:
+        return longest_grid(rule, width, height);
+    case LLM_TILES_SHAPE:
+        return shape_grid(rule, width, height);
+    case LLM_TILES_RATIO:
+        return ratio_grid(rule, width, height);
+    case LLM_TILES_NONE:
+        break;
+    }
+    return (grid){0};
+}
+
 /* --- the tiles -------------------------------------------------------------------------------- */
 
 ggl_status llm_picture_tiles_for(llm_picture_tiles *t, const llm_arch_picture *rule, int64_t width,
@@ -82,19 +120,18 @@ ggl_status llm_picture_tiles_for(llm_picture_tiles *t, const llm_arch_picture *r
     ggl_status st = llm_picture_fit_for(&whole, rule, width, height, name, err);
     if (st != GGL_OK || rule->tiles.by == LLM_TILES_NONE)
         return st;
-    const grid g = rule->tiles.by == LLM_TILES_FIT       ? fit_grid(rule, width, height)
-                   : rule->tiles.by == LLM_TILES_LONGEST ? longest_grid(rule, width, height)
-                                                         : shape_grid(rule, width, height);
+    const grid g = grid_of(rule, width, height);
     if (g.nx == 0)
         return GGL_OK;
     if (g.nx > LLM_ARCH_MAX_TILES || g.ny > LLM_ARCH_MAX_TILES || g.nx * g.ny > LLM_ARCH_MAX_TILES)
         return ggl_fail(err, GGL_LIMIT, "%s: the model would see it in %lld x %lld parts", name,
                         (long long)g.nx, (long long)g.ny);
-    t->width = t->height = rule->size;
+    t->width = t->height = rule->tiles.by == LLM_TILES_RATIO ? rule->tiles.size : rule->size;
     if (rule->tiles.by == LLM_TILES_SHAPE) {
         /* a tile has the shape of its part of the picture, whose sides are rounded to whole pixels of each */
-        const int64_t w = (width + g.nx / 2) / g.nx, h = (height + g.ny / 2) / g.ny;
-        st = llm_picture_fit_for(&whole, rule, w > 0 ? w : 1, h > 0 ? h : 1, name, err);
+        const int64_t w = (int64_t)fmax(nearbyint((double)width / (double)g.nx), 1),
+                      h = (int64_t)fmax(nearbyint((double)height / (double)g.ny), 1);
+        st = llm_picture_fit_for(&whole, rule, w, h, name, err);
         t->width = whole.width;
         t->height = whole.height;
     }

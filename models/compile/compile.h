@@ -166,6 +166,8 @@ struct arch_eval {
     llm_arch_output output[OUT_COUNT];
     arch_slot *global;
     arch_frame *frame; /* NULL at top level */
+    const arch_frame
+        *texts; /* whose texts names in braces find beside those of top level; NULL: none */
     int n_frames, in_recurrent, depth;
     const arch_stmt *at;     /* the descriptor's current statement */
     const arch_stmt *origin; /* the statement that was last set as the graph's origin */
@@ -193,12 +195,12 @@ struct arch_eval {
     ggl_tensor *features;
     int32_t tap[LLM_ARCH_MAX_TAPS];
     int n_taps;
-    int64_t n_given;               /* length of given(x); 0: the descriptor has none */
-    int64_t n_given_more;          /* of given_more(n) */
-    bool given_together;           /* given rows that stand together see each other */
-    bool has_places;               /* as in llm_arch_result */
-    int64_t n_token_types;         /* of token_type(n); 0: the descriptor has none */
-    int64_t n_row;                 /* as in llm_arch_result */
+    int64_t n_given;       /* length of given(x); 0: the descriptor has none */
+    int64_t n_given_more;  /* of given_more(n) */
+    int given_together;    /* 1: given rows that stand together see each other; 2: within windows */
+    bool has_places;       /* as in llm_arch_result */
+    int64_t n_token_types; /* of token_type(n); 0: the descriptor has none */
+    int64_t n_row;         /* as in llm_arch_result */
     const ggl_tensor *guess_token; /* as well */
     /* What guesses of a block are made from, one after the other: in_turn(x), its row as an input, and the guess before as an input. */
     ggl_tensor *in_turn, *turn_row, *turn_before;

@@ -1,5 +1,6 @@
 /* Turns expressions into values. Numbers, keys and the presence of tensors are evaluated at
  * once; tensor expressions become nodes of the graph. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +12,10 @@
 #include "ggl/internal/number.h"
 
 /* --- names ------------------------------------------------------------------------------------ */
+
+static bool is_name(const char *name, ggl_str text) {
+    return strlen(name) == text.n && memcmp(name, text.s, text.n) == 0;
+}
 
 /* Returns the slot of a name visible here, or NULL if it has no value; reports nothing. */
 static arch_slot *find_slot(arch_eval *ev, int local, int global) {
@@ -116,25 +121,47 @@ void llm_arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *tak
     llm_arch_walk_expr((arch_expr *)e, visit_read, &a); /* visit_read does not write to e */
 }
 
-/* Finds a name's whole number >= 0, for "{l}". False: no such number. */
-static bool number_named(arch_eval *ev, const char *name, double *out) {
+/* Returns the slot of a name in braces, "{l}", or NULL if it has no value. */
+static arch_slot *slot_named(arch_eval *ev, ggl_str name) {
     const arch_frame *f = ev->frame;
     const llm_arch *a = ev->arch;
     int local = -1, global = -1;
-    if (ev->convert && ev->convert->number(ev, name, out))
-        return true;
     for (int k = 0; f && k < f->fn->n_local; k++)
-        if (strcmp(f->fn->local[k], name) == 0)
+        if (is_name(f->fn->local[k], name))
             local = k;
     for (int k = 0; k < a->n_global; k++)
-        if (strcmp(a->global[k], name) == 0)
+        if (is_name(a->global[k], name))
             global = k;
-    arch_slot *s = find_slot(ev, local, global);
+    return find_slot(ev, local, global);
+}
+
+/* Finds a name's whole number >= 0. False: no such number. */
+static bool number_named(arch_eval *ev, ggl_str name, double *out) {
+    char text[ARCH_MAX_NAME + 1];
+    snprintf(text, sizeof text, "%.*s", (int)name.n, name.s);
+    if (ev->convert && ev->convert->number(ev, text, out))
+        return true;
+    const arch_slot *s = slot_named(ev, name);
     if (!s || s->v.kind != VAL_NUMBER || !(s->v.num >= 0 && s->v.num <= ARCH_MAX_DIM) ||
         s->v.num != floor(s->v.num))
         return false;
     *out = s->v.num;
     return true;
+}
+
+/* Finds a name's text, of letters that names of tensors have. {NULL, 0}: no such text. */
+static ggl_str text_named(arch_eval *ev, ggl_str name) {
+    const arch_frame *f = ev->texts;
+    const arch_slot *s = slot_named(ev, name);
+    for (int k = 0; f && k < f->fn->n_local; k++)
+        if (is_name(f->fn->local[k], name) && f->local[k].bound)
+            s = &f->local[k];
+    if (!s || s->v.kind != VAL_STRING || s->v.str.n > ARCH_MAX_NAME)
+        return (ggl_str){NULL, 0};
+    for (size_t i = 0; i < s->v.str.n; i++)
+        if (!isalnum((unsigned char)s->v.str.s[i]) && !memchr("._-", s->v.str.s[i], 3))
+            return (ggl_str){NULL, 0};
+    return s->v.str;
 }
 
 static int shown_length(const char *from, const char *end) {
@@ -143,13 +170,14 @@ static int shown_length(const char *from, const char *end) {
 
 /* Adds up the terms of "n_layer + i". False: *bad is a term that is not a whole number. */
 static bool sum_named(arch_eval *ev, const char *s, const char *end, double *sum, ggl_str *bad) {
-    char name[ARCH_MAX_NAME + 1];
     double sign = 1, x;
     for (*sum = 0; llm_arch_next_term(&s, end, bad); s++) {
-        snprintf(name, sizeof name, "%.*s", shown_length(bad->s, bad->s + bad->n), bad->s);
-        if (bad->n > 0 && bad->n < 10 && strspn(name, "0123456789") == bad->n)
+        size_t n_digits = 0;
+        while (n_digits < bad->n && isdigit((unsigned char)bad->s[n_digits]))
+            n_digits++;
+        if (bad->n > 0 && bad->n < 10 && n_digits == bad->n)
             x = ggl_number_value(bad->s, bad->n);
-        else if (bad->n > ARCH_MAX_NAME || !number_named(ev, name, &x))
+        else if (bad->n > ARCH_MAX_NAME || !number_named(ev, *bad, &x))
             return false;
         *sum += sign * x;
         sign = *s == '-' ? -1 : 1;
@@ -167,8 +195,7 @@ bool llm_arch_lacks_number(arch_eval *ev, const char *s, arch_place p) {
         if (sum_named(ev, s + 1, end, &x, &bad))
             continue;
         for (int k = 0; k < ev->arch->n_global; k++)
-            if (strlen(ev->arch->global[k]) == bad.n &&
-                memcmp(ev->arch->global[k], bad.s, bad.n) == 0)
+            if (is_name(ev->arch->global[k], bad))
                 return !find_slot(ev, -1, k);
     }
     return false;
@@ -177,7 +204,7 @@ bool llm_arch_lacks_number(arch_eval *ev, const char *s, arch_place p) {
 const char *llm_arch_expand(arch_eval *ev, const char *s, arch_place p) {
     char buf[512];
     size_t n = 0;
-    while (*s && n + 16 < sizeof buf) {
+    while (*s && n + ARCH_MAX_NAME < sizeof buf) {
         const char *end = *s == '{' ? strchr(s, '}') : NULL;
         if (!end) {
             buf[n++] = *s++;
@@ -190,6 +217,13 @@ const char *llm_arch_expand(arch_eval *ev, const char *s, arch_place p) {
             return NULL;
         if (!sum_named(ev, s + 1, end, &x, &bad)) {
             const bool sum = bad.n != (size_t)(end - s - 1);
+            const ggl_str text = sum ? (ggl_str){NULL, 0} : text_named(ev, bad);
+            if (text.s) {
+                memcpy(buf + n, text.s, text.n);
+                n += text.n;
+                s = end + 1;
+                continue;
+            }
             llm_arch_error(ev, p, "%.*s%s%s%.*s%s must be the name of a whole number",
                            sum ? shown_length(s, end + 1) : 0, s, sum ? ": " : "", sum ? "'" : "'{",
                            shown_length(bad.s, bad.s + bad.n), bad.s, sum ? "'" : "}'");

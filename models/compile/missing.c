@@ -192,7 +192,7 @@ void llm_arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
             ev, "this file has only a vocabulary and no tensors, so it cannot be run");
         return;
     }
-    if (has_later_layers(ev->src)) {
+    if (ev->arch->output[OUT_GUESS] >= 0 && has_later_layers(ev->src)) {
         llm_arch_source_error(
             ev,
             "tensor %s is missing, and all others of the first layer: such files have "

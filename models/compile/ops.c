@@ -469,10 +469,49 @@ static bool allowed_here(arch_eval *ev, const arch_expr *e) {
     return true;
 }
 
-/* In a graph with the input "end", a window reaches half of its width back: returns the one that reaches as far as `window` does in
+/* In a block that guesses, which has the input "end", a window reaches half of its width back: returns the one that reaches as far as `window` does in
  * a graph without. Forward, an element sees up to its end, which is nearer than that. */
 static double window_back(double window) {
     return window > 1 ? 2 * window - 2 : window;
+}
+
+/* What attend's argument `within` is to an element that sees from pos + 1 - window on, without a window up to itself. NULL: reported. */
+static ggl_tensor *within_of(arch_eval *ev, arch_place p, double window) {
+    const bool has_window = window > 0;
+    const double number[] = {has_window ? INFINITY : 0, has_window ? 1 - window : 1};
+    const int64_t one = 1;
+    ggl_tensor *src[] = {llm_arch_input(ev, p, "pos", GGL_I32, 0, NULL),
+                         ggl_graph_const(ev->g, 0, NULL, &number[1])};
+    ggl_tensor *ends[] = {NULL, NULL}, *fixed = ggl_graph_const(ev->g, 1, &one, &number[0]),
+               *moving =
+                   src[0] && src[1] ? llm_arch_node(ev, p, GGL_OP_ADD, src, 2, NULL, 0) : NULL;
+    moving = moving ? llm_arch_reshape(ev, p, moving, 1, &one, NULL) : NULL;
+    if (!fixed || !moving)
+        return NULL;
+    ends[has_window] = fixed;
+    ends[!has_window] = moving;
+    return llm_arch_node(ev, p, GGL_OP_CONCAT, ends, 2, (double[]){0}, 1);
+}
+
+/* In a graph whose given rows see each other, elements see up to the input "end", and a window would reach to both sides: has `within` in its place. Where rows
+ * see each other in windows alone, it ends what is seen without one. */
+static bool see_together(arch_eval *ev, const args *a, ggl_tensor **src, double *num) {
+    const double window = num[ATTEND_WINDOW];
+    int k = 0;
+    if (!(window > 0) && ev->given_together == 1)
+        return true;
+    for (int i = 0; strcmp(a->sig.param[i].name, "within") != 0; i++)
+        k += !a->sig.param[i].number;
+    if (src[k]) {
+        llm_arch_error(ev, a->e->mark,
+                       "attend has no argument `within` beside a window where given rows see each "
+                       "other, and none at all if they do in windows alone (together = 2)");
+        return false;
+    }
+    if (window > 0)
+        num[ATTEND_WINDOW] = 1 << 30; /* still one with a window, which ends nothing */
+    src[k] = within_of(ev, a->e->mark, window);
+    return src[k] != NULL;
 }
 
 /* The product of src[0] and the weight src[1] times its factor, plus the bias src[2], which may be NULL. */
@@ -516,10 +555,11 @@ static arch_value call_op(args *a) {
             src[n_src] = a->value[a->first[1]].bias;
         n_src++;
     }
-    const bool sees_end =
-        ev->stage ? ev->stage->in_block : ev->given_together && ev->params && ev->params->given;
-    if (a->e->op == GGL_OP_ATTEND && sees_end)
+    if (a->e->op == GGL_OP_ATTEND && ev->stage && ev->stage->in_block)
         num[ATTEND_WINDOW] = window_back(num[ATTEND_WINDOW]);
+    if (a->e->op == GGL_OP_ATTEND && ev->given_together && ev->params && ev->params->given &&
+        !ev->stage && !see_together(ev, a, src, num))
+        return ARCH_FAIL;
     const bool is_read = llm_arch_is_read(ev, a->e->op, src);
     if (is_read && !llm_arch_note_read(ev, src))
         return ARCH_FAIL;
@@ -695,9 +735,10 @@ static arch_value call_given(args *a) {
     ev->n_given = x->ne[0];
     int64_t together = 0;
     if (!is_absent(a, 1) &&
-        !llm_arch_want_whole(ev, arg_expr(a, 1, 0), &a->value[a->first[1]], 0, 1, &together))
+        !llm_arch_want_whole(ev, arg_expr(a, 1, 0), &a->value[a->first[1]], 0, 2, &together))
         return ARCH_FAIL;
-    ev->given_together |= together;
+    if (together > ev->given_together)
+        ev->given_together = (int)together;
     if (!ev->params || !ev->params->given)
         return a->value[0];
     ggl_tensor *src[] = {llm_arch_input(ev, a->e->mark, "is_given", GGL_F32, 0, NULL),

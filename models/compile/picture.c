@@ -87,6 +87,8 @@ enum {
     ARG_LINE,
     ARG_ORIGIN,
     ARG_CELLS,
+    ARG_BETWEEN,
+    ARG_CROSSED,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -94,9 +96,10 @@ _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
 /* Reads the arguments that are given. */
 static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr *const *e,
                       llm_arch_picture *p) {
-    static const char *const fits[] = {"stretch",    "pad",     "crop", "follow",
-                                       "follow_pad", "longest", "area"};
-    int64_t cells = 0;
+    static const char *const fits[] = {"stretch", "pad",  "crop",   "follow", "follow_pad",
+                                       "longest", "area", "aspect", "fill"};
+    static const char *const ways[] = {"corners", "linear", "linear_zero", "cubic", "wide"};
+    int64_t cells = 0, crossed = 0;
     const struct {
         int64_t *to, least, most;
     } whole[ARG_COUNT] = {
@@ -109,9 +112,10 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         [ARG_TABLE] = {&p->table, 1, 1 << 12},
         [ARG_ORIGIN] = {&p->origin, 0, 1},
         [ARG_CELLS] = {&cells, 0, 1},
+        [ARG_CROSSED] = {&crossed, 0, 1},
     };
     double color[3] = {0};
-    int fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR;
+    int fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR, between = LLM_BETWEEN_CORNERS;
     for (int k = 0; k < ARG_COUNT; k++)
         if (v[k] && whole[k].to &&
             !llm_arch_want_whole(ev, e[k], v[k], whole[k].least, whole[k].most, whole[k].to))
@@ -119,16 +123,25 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
     if (!read_colors(ev, e[ARG_MEAN], v[ARG_MEAN], -1e3, 1e3, p->mean) ||
         !read_colors(ev, e[ARG_STD], v[ARG_STD], 1e-6, 1e6, p->std) ||
         (v[ARG_COLOR] && !read_colors(ev, e[ARG_COLOR], v[ARG_COLOR], 0, 255, color)) ||
-        (v[ARG_FIT] && !read_word(ev, e[ARG_FIT], v[ARG_FIT], fits, 7, &fit)) ||
+        (v[ARG_FIT] &&
+         !read_word(ev, e[ARG_FIT], v[ARG_FIT], fits, sizeof fits / sizeof *fits, &fit)) ||
         (v[ARG_RESIZE] &&
          !read_word(ev, e[ARG_RESIZE], v[ARG_RESIZE], resizes, N_RESIZES, &resize)) ||
+        (v[ARG_BETWEEN] && !read_word(ev, e[ARG_BETWEEN], v[ARG_BETWEEN], ways,
+                                      sizeof ways / sizeof *ways, &between)) ||
         !read_text(ev, e[ARG_BEGIN], v[ARG_BEGIN], p->begin) ||
         !read_text(ev, e[ARG_END], v[ARG_END], p->end) ||
         !read_text(ev, e[ARG_LINE], v[ARG_LINE], p->line))
         return false;
     for (int k = 0; k < 3; k++)
         p->color[k] = (uint8_t)color[k];
+    if (cells == 1 && between != LLM_BETWEEN_CORNERS)
+        return llm_arch_error(ev, e[ARG_BETWEEN]->place,
+                              "cells of a table have nothing between them"),
+               false;
     p->cells = cells == 1;
+    p->between = (llm_arch_between)between;
+    p->crossed = crossed == 1;
     p->fit = (llm_arch_fit)fit;
     p->resize = (llm_arch_resize)resize;
     return true;
@@ -144,7 +157,7 @@ int64_t llm_arch_picture_rows(const llm_arch_picture *p) {
     const int64_t unit = p->patch * p->block, side = (p->size + unit - 1) / unit,
                   each = p->block * p->block;
     const double area = (double)unit * (double)unit;
-    if (p->fit == LLM_FIT_FOLLOW || p->fit == LLM_FIT_FOLLOW_PAD)
+    if (llm_arch_fit_is_counted(p->fit))
         return p->first + p->most / (p->patch * p->patch);
     if (p->fit == LLM_FIT_AREA)
         return p->first + rounded_blocks((double)p->size * (double)p->size / area) * each;
@@ -157,16 +170,16 @@ arch_value llm_arch_from_picture(arch_eval *ev, const arch_expr *e, const arch_v
     if (!read_args(ev, v, arg, &p))
         return ARCH_FAIL;
     const int64_t unit = p.patch * p.block;
-    const bool follows = p.fit == LLM_FIT_FOLLOW || p.fit == LLM_FIT_FOLLOW_PAD;
-    if (follows ? !p.most || p.most < unit * unit || p.least > p.most
-                : !p.size || p.size < unit ||
-                      (p.fit != LLM_FIT_LONGEST && p.fit != LLM_FIT_AREA && p.size % unit != 0))
+    const bool is_counted = llm_arch_fit_is_counted(p.fit);
+    if (is_counted ? !p.most || p.most < unit * unit || p.least > p.most
+                   : !p.size || p.size < unit ||
+                         (p.fit != LLM_FIT_LONGEST && p.fit != LLM_FIT_AREA && p.size % unit != 0))
         return llm_arch_error(
             ev, e->mark,
-            follows ? "a picture near its own size needs `most` pixels, at least those of a "
-                      "block of %lld x %lld, and not less than `least`"
-                    : "a picture needs a size that is a multiple of %lld x %lld pixels, the "
-                      "patches of a block",
+            is_counted ? "a picture near its own size needs `most` pixels, at least those of a "
+                         "block of %lld x %lld, and not less than `least`"
+                       : "a picture needs a size that is a multiple of %lld x %lld pixels, the "
+                         "patches of a block",
             (long long)unit, (long long)unit);
     const arch_value prepared = llm_arch_from_floats(ev, e, llm_arch_picture_rows(&p));
     if (prepared.kind == VAL_FAIL)
@@ -201,6 +214,9 @@ enum {
     TILES_LINE,
     TILES_WHOLE,
     TILES_WHOLE_END,
+    TILES_BESIDE,
+    TILES_SIZE,
+    TILES_ABOVE,
     TILES_COUNT
 };
 _Static_assert(TILES_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -254,9 +270,15 @@ static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_pictur
         llm_arch_error(ev, e->mark,
                        "%lld to %lld tiles: at most %d are possible, and no less than `least`",
                        (long long)t->least, (long long)most, LLM_ARCH_MAX_TILES);
-    else if (t->by == LLM_TILES_SHAPE
-                 ? p->fit != LLM_FIT_AREA
-                 : p->fit != LLM_FIT_STRETCH && p->fit != LLM_FIT_PAD && p->fit != LLM_FIT_CROP)
+    else if (t->by == LLM_TILES_RATIO &&
+             (t->size < 1 || t->size % (p->patch * p->block) != 0 || !(t->above >= 1)))
+        llm_arch_error(ev, e->mark,
+                       "tiles by ratio need a size that is a multiple of %lld pixels, the patches "
+                       "of a block, and `above`, a number of pixels",
+                       (long long)(p->patch * p->block));
+    else if (t->by == LLM_TILES_SHAPE ? p->fit != LLM_FIT_AREA
+                                      : t->by != LLM_TILES_RATIO && p->fit != LLM_FIT_STRETCH &&
+                                            p->fit != LLM_FIT_PAD && p->fit != LLM_FIT_CROP)
         llm_arch_error(ev, e->mark, "%s",
                        t->by == LLM_TILES_SHAPE
                            ? "tiles by shape go with fit = \"area\""
@@ -269,8 +291,8 @@ static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_pictur
 
 arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
                              const arch_expr *const *arg) {
-    static const char *const ways[] = {"none", "fit", "longest", "shape"}, *const fits[] = {
-                                                                               "stretch", "pad"};
+    static const char *const ways[] = {"none", "fit", "longest", "shape", "ratio"},
+                             *const fits[] = {"stretch", "pad"};
     if (!ev->preparing || ev->preparing->row.picture.patch == 0 ||
         ev->preparing->row.picture.tiles.by != LLM_TILES_NONE)
         return llm_arch_error(ev, e->mark, "tiles(picture(..), ..) are of a picture, once");
@@ -279,11 +301,14 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
     double color[3] = {0};
     int by, fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR;
     int64_t first = 0;
-    if (!read_word(ev, arg[TILES_BY], v[TILES_BY], ways, 4, &by) ||
+    if (!read_word(ev, arg[TILES_BY], v[TILES_BY], ways, sizeof ways / sizeof *ways, &by) ||
         (v[TILES_LEAST] &&
          !llm_arch_want_whole(ev, arg[TILES_LEAST], v[TILES_LEAST], 1, 1 << 20, &t.least)) ||
         (v[TILES_MOST] &&
          !llm_arch_want_whole(ev, arg[TILES_MOST], v[TILES_MOST], 1, 1 << 20, &t.most)) ||
+        (v[TILES_SIZE] &&
+         !llm_arch_want_whole(ev, arg[TILES_SIZE], v[TILES_SIZE], 1, 1 << 15, &t.size)) ||
+        (v[TILES_ABOVE] && !llm_arch_want_number(ev, arg[TILES_ABOVE], v[TILES_ABOVE], &t.above)) ||
         (v[TILES_WHOLE_FIRST] &&
          !llm_arch_want_whole(ev, arg[TILES_WHOLE_FIRST], v[TILES_WHOLE_FIRST], 0, 1, &first)) ||
         (v[TILES_GRIDS] && !read_grids(ev, arg[TILES_GRIDS], v[TILES_GRIDS], p->size, &t)) ||
@@ -292,11 +317,12 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
          !read_word(ev, arg[TILES_RESIZE], v[TILES_RESIZE], resizes, N_RESIZES, &resize)) ||
         (v[TILES_COLOR] && !read_colors(ev, arg[TILES_COLOR], v[TILES_COLOR], 0, 255, color)))
         return ARCH_FAIL;
-    char *const texts[TILES_COUNT] = {[TILES_BEGIN] = t.begin, [TILES_END] = t.end,
-                                      [TILES_TILE] = t.tile,   [TILES_NEXT] = t.next,
-                                      [TILES_LINE] = t.line,   [TILES_TILE_END] = t.tile_end,
-                                      [TILES_WHOLE] = t.whole, [TILES_WHOLE_END] = t.whole_end};
-    for (int k = TILES_BEGIN; k < TILES_COUNT; k++)
+    char *const texts[TILES_COUNT] = {[TILES_BEGIN] = t.begin,  [TILES_END] = t.end,
+                                      [TILES_TILE] = t.tile,    [TILES_NEXT] = t.next,
+                                      [TILES_LINE] = t.line,    [TILES_TILE_END] = t.tile_end,
+                                      [TILES_WHOLE] = t.whole,  [TILES_WHOLE_END] = t.whole_end,
+                                      [TILES_BESIDE] = t.beside};
+    for (int k = TILES_BEGIN; k <= TILES_BESIDE; k++)
         if (!read_text(ev, arg[k], v[k], texts[k]))
             return ARCH_FAIL;
     for (int k = 0; k < 3; k++)
@@ -310,11 +336,22 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
         return *v[TILES_PICTURE];
     if (!check_tiles(ev, e, p))
         return ARCH_FAIL;
-    ev->preparing->row.most = llm_arch_picture_rows(p);
+    const int64_t n_whole = llm_arch_picture_rows(p),
+                  n_tile = p->first + t.size / p->patch * (t.size / p->patch);
+    ev->preparing->row.most = n_tile > n_whole ? n_tile : n_whole;
     return *v[TILES_PICTURE];
 }
 
 /* --- places ----------------------------------------------------------------------------------- */
+
+/* How many lines, or columns, of patches a picture has at most, counted from 0: a thin one is a block wide. */
+static int64_t most_in_line(const llm_arch_rows_of *row) {
+    const llm_arch_picture *p = &row->picture;
+    const bool is_square = !llm_arch_fit_is_counted(p->fit) && p->fit != LLM_FIT_AREA;
+    const int64_t unit = p->patch * p->block;
+    return p->origin +
+           (is_square ? (p->size + unit - 1) / unit * p->block : (row->most - p->first) / p->block);
+}
 
 /* The place of a row of a picture: the input rows.NAME.PART, which the caller fills. */
 static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_source *from) {
@@ -322,22 +359,25 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
     char name[2 * ARCH_MAX_NAME + 64];
     const bool share = strcmp(e->name, "share") == 0, window = strcmp(e->name, "window") == 0,
                in_table = share || strcmp(e->name, "corner") == 0;
-    const int64_t n = window ? 2 : 4;
+    const int64_t n = window ? 2 : llm_arch_picture_entries(p);
     if (window && (!ev->stage || ev->source[ev->n_sources - 1].row.windows == 0))
         return llm_arch_error(ev, e->mark, "only rows of a stage with windows = N have a window");
     if (!from->row.is_input || p->patch == 0 || strcmp(e->name, "t") == 0 ||
-        (in_table && p->table == 0))
-        return llm_arch_error(ev, e->mark,
-                              in_table ? "only a row of an input from a picture(.., table = n) has "
-                                         "a place in a table"
-                                       : "only a row of an input from a picture has places .x and "
-                                         ".y");
+        (in_table && (p->table == 0 || (!share && p->between == LLM_BETWEEN_WIDE))))
+        return llm_arch_error(
+            ev, e->mark,
+            in_table && p->table > 0 ? "with between = \"wide\", a patch has shares of all entries "
+                                       "of the table, and no corners"
+            : in_table               ? "only a row of an input from a picture(.., table = n) has "
+                                       "a place in a table"
+                                     : "only a row of an input from a picture has places .x and "
+                                       ".y");
     snprintf(name, sizeof name, "%srows.%s.%s", ev->arch->has_tokens ? "stage." : "",
              from->row.name, e->name);
     arch_value v = llm_arch_tensor_value(llm_arch_input(
         ev, e->mark, name, share || window ? GGL_F32 : GGL_I32, in_table || window, &n));
     if (v.t && !share && !window)
-        v.range = in_table ? p->table * p->table : from->row.most;
+        v.range = in_table ? p->table * p->table : most_in_line(&from->row);
     v.number_too = !in_table && !window;
     return v;
 }

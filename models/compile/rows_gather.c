@@ -109,7 +109,7 @@ static void gather_places(const llm_rows_piece *p, const llm_rows_input *in,
                       : in->part == LLM_ROWS_SHARE  ? (const void *)places->share
                       : in->part == LLM_ROWS_CORNER ? (const void *)places->corner
                                                     : (const void *)places->yx;
-    const int64_t each = in_table ? 4 : 2, take = in_table ? 4 : 1,
+    const int64_t each = in_table ? in->n : 2, take = in_table ? in->n : 1,
                   first = in->part == LLM_ROWS_X ? 1 : 0;
     for (int64_t i = p->first; i < p->first + p->m; i++, to += take) {
         const int64_t at = row_below(p, i);

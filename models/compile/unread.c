@@ -506,8 +506,16 @@ static void list_all(const unread *u, message *m) {
     }
 }
 
-static void suggest(message *m, const char *flag, const char *name, const char *end) {
-    say(m, " --ignore-%s '%s%s'", flag, name, end);
+/* Says how the caller ignores keys, or tensors, of this name: by a flag, or by a member. */
+static void say_ignore(const unread *u, message *m, bool key, const char *name, const char *end) {
+    const bool member = u->ev->request && u->ev->request->are_members;
+    say(m, "%signore%c%s '%s%s'", member ? "" : "--", member ? '_' : '-', key ? "key" : "tensor",
+        name, end);
+}
+
+static void suggest(const unread *u, message *m, bool key, const char *name, const char *end) {
+    say(m, " ");
+    say_ignore(u, m, key, name, end);
 }
 
 /* Returns the key's namespace, what stands before its first dot. */
@@ -542,9 +550,9 @@ static void suggest_keys(const unread *u, message *m) {
     ggl_str space[FEW];
     const size_t n = each ? 0 : find_namespaces(u, space);
     for (size_t i = 0; each && i < u->n_key; i++)
-        suggest(m, "key", shown(u->key[i].name, name), "");
+        suggest(u, m, true, shown(u->key[i].name, name), "");
     for (size_t i = 0; i < n && n <= FEW; i++)
-        suggest(m, "key", shown(space[i], name), ".*");
+        suggest(u, m, true, shown(space[i], name), ".*");
 }
 
 static void suggest_tensors(const unread *u, message *m) {
@@ -556,10 +564,10 @@ static void suggest_tensors(const unread *u, message *m) {
         char one[64] = "";
         if (t->is_beyond && t->from[0] == t->to[0])
             snprintf(one, sizeof one, "blk.%" PRId64 ".*", t->from[0]);
-        suggest(m, "tensor", one[0] ? one : t->pattern.s, "");
+        suggest(u, m, false, one[0] ? one : t->pattern.s, "");
     }
     if (!each)
-        suggest(m, "tensor", "*", "");
+        suggest(u, m, false, "*", "");
 }
 
 /* Points out a mistake in the user's patterns: the first that matches nothing. */
@@ -573,8 +581,9 @@ static void say_unfit(const unread *u, message *m) {
         if (hits > 0)
             continue;
         end_line(m);
-        say(m, "Nothing unread matches --ignore-%s '%s'.", key ? "key" : "tensor",
-            shown((ggl_str){pattern, strlen(pattern)}, name));
+        say(m, "Nothing unread matches ");
+        say_ignore(u, m, key, shown((ggl_str){pattern, strlen(pattern)}, name), "");
+        say(m, ".");
         return;
     }
 }

@@ -136,6 +136,7 @@ typedef struct arch_unread {
     const char *path;
     const json_value *value;
     ggl_str refused; /* the reason for refusing it; s NULL: only unread */
+    ggl_str known;   /* values that are read, with spaces between them; n 0: any, or none */
     bool on_request; /* the user asked to ignore it */
 } arch_unread;
 /* Returns the path for messages: two quotes if the value's name is empty. */

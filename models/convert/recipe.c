@@ -17,8 +17,7 @@ ggl_type llm_recipe_type(const recipe *r) {
     if (r->kind == RECIPE_SOURCE)
         return r->source->type == GGL_F16 || r->source->type == GGL_BF16 ? (ggl_type)r->source->type
                                                                          : GGL_F32;
-    if (r->kind == RECIPE_HELD || r->kind == RECIPE_EXP || r->kind == RECIPE_ADD ||
-        r->kind == RECIPE_MUL || r->kind == RECIPE_TIMES)
+    if (r->kind == RECIPE_HELD || r->kind >= RECIPE_EXP)
         return GGL_F32;
     if (r->kind == RECIPE_PICK)
         return llm_recipe_type(r->part[0]);

@@ -204,6 +204,24 @@ static ggl_status read_products(recipe *r, int64_t first, int64_t n, float *out,
 
 /* --- all kinds -------------------------------------------------------------------------------- */
 
+/* One number of a recipe that changes each by itself. */
+static double changed(const recipe *r, double x) {
+    switch (r->kind) {
+    case RECIPE_EXP:
+        return ggl_exp(x);
+    case RECIPE_ADD:
+        return x + r->number;
+    case RECIPE_POW:
+        return ggl_pow(x, r->number);
+    case RECIPE_MAX:
+        return x > r->number || x != x ? x : r->number;
+    case RECIPE_MIN:
+        return x < r->number || x != x ? x : r->number;
+    default:
+        return x * r->number;
+    }
+}
+
 ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
     ggl_status s = GGL_OK;
     switch (r->kind) {
@@ -241,9 +259,7 @@ ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_
     }
     s = llm_recipe_read(r->part[0], first, n, out, err);
     for (int64_t i = 0; s == GGL_OK && i < n; i++)
-        out[i] = (float)(r->kind == RECIPE_EXP   ? ggl_exp(out[i])
-                         : r->kind == RECIPE_ADD ? out[i] + r->number
-                                                 : out[i] * r->number);
+        out[i] = (float)changed(r, out[i]);
     return s;
 }
 

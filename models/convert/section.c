@@ -493,10 +493,12 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
         return llm_arch_nomem(ev), NULL;
     c->own_bias = own != NULL;
     arch_frame *frame = ev->frame;
-    /* the line sees top-level names, not those of the function that declares the weight */
+    /* the line sees top-level names, and of those of the function that declares the weight texts alone */
     ev->frame = NULL;
+    ev->texts = frame;
     const bool made = m && llm_arch_convert_make(ev, m->expr, is_bias && !own, &r);
     ev->frame = frame;
+    ev->texts = NULL;
     if (made && !r && !t->optional && !c->partial)
         missing_source(ev, m, is_bias ? "its bias" : "its weight", t, is_bias);
     c->own_bias = false;

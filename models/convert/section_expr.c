@@ -438,23 +438,45 @@ static make_fn *maker_of(const arch_expr *e) {
     return is_conversion ? makers[e->builtin - FN_BUILTIN_COUNT] : NULL;
 }
 
-static bool is_arithmetic(const arch_expr *e) {
-    return e->kind == EX_BINARY && (e->op == GGL_OP_ADD || e->op == GGL_OP_SUB ||
-                                    e->op == GGL_OP_MUL || e->op == GGL_OP_DIV);
+/* How a tensor x and a number n become x + n, x * n, x ** n, max(x, n) or min(x, n), with - and / as
+ * other forms of the first two. x may be the second operand, but of -, / and **. */
+static const struct {
+    ggl_op op;
+    recipe_kind kind;
+    bool ordered;
+} arithmetic[] = {
+    {GGL_OP_ADD, RECIPE_ADD, false}, {GGL_OP_SUB, RECIPE_ADD, true},
+    {GGL_OP_MUL, RECIPE_MUL, false}, {GGL_OP_DIV, RECIPE_MUL, true},
+    {GGL_OP_POW, RECIPE_POW, true},  {GGL_OP_MAX, RECIPE_MAX, false},
+    {GGL_OP_MIN, RECIPE_MIN, false},
+};
+
+/* Returns the operation's index in `arithmetic`, and its operands; -1: it is none of these. */
+static int arithmetic_of(const arch_expr *e, const arch_expr *operand[2]) {
+    const bool called = e->kind == EX_CALL && e->callee == CALL_OP && e->n_arg == 2;
+    if (e->kind != EX_BINARY && !called)
+        return -1;
+    operand[0] = called ? e->arg[0].value : e->a;
+    operand[1] = called ? e->arg[1].value : e->b;
+    for (int k = 0; k < (int)(sizeof arithmetic / sizeof *arithmetic); k++)
+        if (arithmetic[k].op == e->op)
+            return k;
+    return -1;
 }
 
 /* True if the value of an expression may be a source tensor. */
 static bool is_source(const arch_expr *e) {
+    const arch_expr *of[2];
     if (e->kind == EX_STRING || maker_of(e))
         return true;
-    if (is_arithmetic(e) || e->kind == EX_IF || e->kind == EX_OR_ELSE)
+    if (e->kind == EX_IF || e->kind == EX_OR_ELSE)
         return is_source(e->a) || is_source(e->b);
-    return false;
+    return arithmetic_of(e, of) >= 0 && (is_source(of[0]) || is_source(of[1]));
 }
 
 /* x * y for tensors of the same shape. Leaves a bias as it is. */
-static bool make_product(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
-    const arch_expr *const of[2] = {e->a, e->b};
+static bool make_product(arch_eval *ev, const arch_expr *e, const arch_expr *const of[2],
+                         bool is_bias, recipe **out) {
     recipe *part[2] = {NULL, NULL};
     for (int k = 0; k < 2; k++)
         if (!llm_arch_convert_make(ev, of[k], is_bias, &part[k]))
@@ -475,17 +497,17 @@ static bool make_product(arch_eval *ev, const arch_expr *e, bool is_bias, recipe
     return true;
 }
 
-/* x + n, x - n, x * n, x / n, n + x, n * x, for a tensor x and a number n; x * y for two tensors.
- * Leaves a bias as it is. */
+/* Arithmetic of a tensor and a number, or the product of two tensors, number by number. Leaves a bias as it is. */
 static bool make_arithmetic(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
-    bool left = is_source(e->a);
-    const arch_expr *x = left ? e->a : e->b, *n = left ? e->b : e->a;
-    bool commutes = e->op == GGL_OP_ADD || e->op == GGL_OP_MUL;
+    const arch_expr *of[2] = {e, e};
+    const int k = arithmetic_of(e, of);
+    const bool left = is_source(of[0]);
+    const arch_expr *x = left ? of[0] : of[1], *n = left ? of[1] : of[0];
     double number;
     recipe *a = NULL;
-    if (e->op == GGL_OP_MUL && left && is_source(e->b))
-        return make_product(ev, e, is_bias, out);
-    if ((left && is_source(e->b)) || (!left && !commutes))
+    if (left && is_source(of[1]) && arithmetic[k].op == GGL_OP_MUL)
+        return make_product(ev, e, of, is_bias, out);
+    if ((left && is_source(of[1])) || (!left && arithmetic[k].ordered))
         return llm_arch_error(ev, e->mark, "'%s' in a conversion needs a tensor and then a number",
                               e->name),
                false;
@@ -497,8 +519,7 @@ static bool make_arithmetic(arch_eval *ev, const arch_expr *e, bool is_bias, rec
     *out = a;
     if (!a || is_bias)
         return true;
-    bool add = e->op == GGL_OP_ADD || e->op == GGL_OP_SUB;
-    if (!(*out = new_recipe(ev, add ? RECIPE_ADD : RECIPE_MUL, a, 1)))
+    if (!(*out = new_recipe(ev, arithmetic[k].kind, a, 1)))
         return false;
     (*out)->number = e->op == GGL_OP_SUB ? -number : e->op == GGL_OP_DIV ? 1 / number : number;
     return true;
@@ -636,7 +657,8 @@ bool llm_arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, reci
     case EX_STRING:
         return make_source(ev, e, is_bias, out);
     case EX_CALL:
-        return maker_of(e)(ev, e, is_bias, out);
+        return maker_of(e) ? maker_of(e)(ev, e, is_bias, out)
+                           : make_arithmetic(ev, e, is_bias, out);
     case EX_BINARY:
         return make_arithmetic(ev, e, is_bias, out);
     case EX_OR_ELSE:

@@ -486,7 +486,9 @@ static void walk(search *s, const json_value *v, int depth, above up) {
     }
     if (up.apart && !up.refused.s)
         return;
-    const arch_unread x = {s->path, v, up.refused, on_request(s)};
+    ggl_str read = line && !line->refused ? line->rest : (ggl_str){0};
+    (void)first_word(&read); /* "=" */
+    const arch_unread x = {s->path, v, up.refused, read, on_request(s)};
     s->found(s->ctx, &x);
 }
 
@@ -520,9 +522,11 @@ static void show(void *ctx, const arch_unread *u) {
     char value[120];
     if (u->on_request)
         return;
+    llm_arch_json_text(u->value, value, sizeof value);
     if (u->refused.s && !x->refused[0])
-        snprintf(x->refused, sizeof x->refused, "%s: %.*s", u->path, (int)u->refused.n,
-                 u->refused.s);
+        snprintf(x->refused, sizeof x->refused, "%s = %s: %.*s%s%.*s", u->path, value,
+                 (int)u->refused.n, u->refused.s, u->known.n > 0 ? "; what is read: " : "",
+                 (int)u->known.n, u->known.s);
     const char *path = arch_unread_text(u);
     if (x->n++ == 0)
         snprintf(x->first, sizeof x->first, "%s", u->path);
@@ -530,8 +534,7 @@ static void show(void *ctx, const arch_unread *u) {
         x->n_more++;
     else
         x->used += (size_t)snprintf(x->text + x->used, sizeof x->text - x->used, "%s%s = %s",
-                                    x->used ? ", " : "", path,
-                                    llm_arch_json_text(u->value, value, sizeof value));
+                                    x->used ? ", " : "", path, value);
 }
 
 /* True if the path, pasted as a pattern for --ignore-config, matches only itself. */

@@ -510,7 +510,9 @@ static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const
 static void refuse_source(void *ctx, arch_expr *e) {
     arch_parser *p = ctx;
     const bool conversion =
-        e->kind == EX_CALL && e->callee == CALL_BUILTIN && e->builtin >= FN_BUILTIN_COUNT;
+        e->kind == EX_CALL &&
+        ((e->callee == CALL_BUILTIN && e->builtin >= FN_BUILTIN_COUNT) ||
+         (e->callee == CALL_OP && (e->op == GGL_OP_MAX || e->op == GGL_OP_MIN)));
     for (int k = 0; e->kind == EX_CALL && !conversion && k < e->n_arg; k++)
         if (e->arg[k].value->kind == EX_STRING)
             llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark,

@@ -47,15 +47,19 @@ static ggl_status arch_given(llm_model *m, const char *given, ggl_error *err) {
     return st;
 }
 
-/* Of a family that a descriptor for each kind of projector has: appends ":KIND". */
+/* Of a family that a descriptor for each kind of projector has: appends ":KIND". A file with two towers has a kind for each. */
 static void add_kind(const llm_model *m, char *name, size_t size) {
+    static const char *const towers[] = {"", ".vision", ".audio"};
     char key[2 * (4 * 64 + 1) + 32];
     ggl_str kind;
     const size_t n = strlen(name);
-    snprintf(key, sizeof key, "%s.projector_type", name);
-    if (ggl_gguf_get_string(m->file, key, &kind, NULL) == 1) {
-        name[n] = ':';
-        ggl_show(name + n + 1, size - n - 1, kind.s, kind.n < 64 ? kind.n : 64);
+    for (size_t k = 0; k < sizeof towers / sizeof *towers; k++) {
+        snprintf(key, sizeof key, "%.*s%s.projector_type", (int)n, name, towers[k]);
+        if (ggl_gguf_get_string(m->file, key, &kind, NULL) == 1) {
+            name[n] = ':';
+            ggl_show(name + n + 1, size - n - 1, kind.s, kind.n < 64 ? kind.n : 64);
+            return;
+        }
     }
 }
 
@@ -153,6 +157,7 @@ static ggl_status copy_ignore(llm_model *m, const llm_model_params *params, ggl_
     m->ignore.n_key = from->n_key;
     m->ignore.n_tensor = from->n_tensor;
     m->ignore.is_fixed = from->is_fixed;
+    m->ignore.are_members = from->are_members;
     return copy_patterns(m, &m->ignore.key, from->key, from->n_key) &&
                    copy_patterns(m, &m->ignore.tensor, from->tensor, from->n_tensor)
                ? GGL_OK

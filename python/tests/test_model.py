@@ -191,6 +191,17 @@ class Opening(unittest.TestCase):
             with self.subTest(overrides), self.assertRaisesRegex(error, words):
                 Model("builtin:stories", overrides=overrides, **how)
 
+    def test_ignored_keys(self):
+        how = {"overrides": {"acme.speed": 2}, "n_ctx": 64}
+        with self.assertRaisesRegex(Error, "acme.speed = 2(.|\n)*own risk: ignore_key 'acme.speed'"):
+            Model("builtin:stories", **how)
+        with self.assertRaisesRegex(Error, "Nothing unread matches ignore_key 'other'"):
+            Model("builtin:stories", ignore_key=["other"], **how)
+        with Model("builtin:stories", ignore_key=["acme.*"], ignore_tensor=["acme.*"], **how) as model:
+            self.assertTrue(model.generate(STORY, max_tokens=4))
+        with self.assertRaisesRegex((TypeError, ValueError), "ignore_key"):
+            Model("builtin:stories", ignore_key=[None], **how)
+
     def test_errors_name_arguments(self):
         for how, error, words in (
             ({"n_batch": 1 << 20}, ValueError, "^n_batch is 1048576; it must be 0 to 65536"),

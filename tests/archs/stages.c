@@ -236,7 +236,8 @@ TEST(tiles) {
         {SEEN PICTURE "), by = \"fit\")\n" PLAIN, "tiles need `most` or a list of grids"},
         {SEEN PICTURE "), by = \"longest\")\n" PLAIN, "tiles need `most`"},
         {SEEN PICTURE "), by = \"most\")\n" PLAIN,
-         "one of \"none\", \"fit\", \"longest\", \"shape\" is expected: it is the string \"most\""},
+         "one of \"none\", \"fit\", \"longest\", \"shape\", \"ratio\" is expected: it is the "
+         "string \"most\""},
         {SEEN PICTURE "), by = \"none\")\n" PLAIN, "nothing reads 'seen'"},
         {SEEN PICTURE "), by = \"fit\", most = 9)\n" PLAIN, "nothing reads 'seen'"},
         {SEEN PICTURE "), by = \"fit\", most = 257)\n" PLAIN, "at most 256 are possible"},

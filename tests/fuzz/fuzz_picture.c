@@ -33,9 +33,8 @@ static void prepare(const llm_picture *p, uint8_t choice) {
     require(llm_picture_rows_new(&r, &rule, seen, "fuzz", &err) == GGL_OK && r->n == f.n_rows);
     for (int64_t i = 0; i < r->n * r->n_row; i++)
         require(r->row[i] >= 0 && r->row[i] <= 1);
-    for (int64_t i = 0; i < r->n && r->entry; i++)
-        for (int k = 0; k < 4; k++)
-            require(r->entry[i][k] >= 0 && r->entry[i][k] < rule.table * rule.table);
+    for (int64_t i = 0; i < r->n * r->n_entry && r->entry; i++)
+        require(r->entry[i] >= 0 && r->entry[i] < rule.table * rule.table);
     llm_picture_rows_free(r);
     llm_picture_free(seen);
 }

@@ -267,8 +267,8 @@ TEST(refused_options) {
                                       "['sliding_attention', 'full_attention']"),
          "'e' is 2, but the list has 2 elements"},
         {ROTATED("LlamaForCausalLM", "'quantization_config': {'bits': 4, 'quant_method': 'quark'}"),
-         "config.json has quantization_config.quant_method: the weights are quantized in a way "
-         "that is not read: convert the folder of the original weights"},
+         "config.json has quantization_config.quant_method = \"quark\": the weights are quantized "
+         "in a way that is not read: convert the folder of the original weights"},
         {ROTATED("LlamaForCausalLM", "'clip_qkv': 8.0, 'logits_scaling': 16"),
          "clip_qkv = 8, logits_scaling = 16. If"},
         {ROTATED("Qwen3MoeForCausalLM",

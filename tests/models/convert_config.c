@@ -33,13 +33,15 @@ static const struct {
     {OWN(""), BEGIN "'logit_scale': 16, 'rope_interleaved': true, 'activation': 'swiglux'}",
      "logit_scale = 16, rope_interleaved = true, activation = \"swiglux\"."},
     {OWN(""), BEGIN "'quantization_config': {'quant_method': 'quark'}}",
-     "config.json has quantization_config.quant_method: the weights are quantized in a way that is "
-     "not read"},
+     "config.json has quantization_config.quant_method = \"quark\": the weights are quantized in a "
+     "way that is not read: convert the folder of the original weights; what is read: fp8 mxfp4 "
+     "compressed-tensors gptq"},
     {OWN(""),
      BEGIN "'quantization_config': {'quant_method': 'fp8', 'fmt': 'e4m3', 'activation_scheme': "
            "'blocks'}}",
-     "config.json has quantization_config.activation_scheme: the weights are quantized in a way "
-     "that is not read"},
+     "config.json has quantization_config.activation_scheme = \"blocks\": the weights are "
+     "quantized in a way that is not read: convert the folder of the original weights; what is "
+     "read: dynamic static"},
     {OWN("  require config.quantization_config.quant_method == \"none\"\n"),
      BEGIN "'quantization_config': {'quant_method': 'none'}}", NULL},
     /* a name may contain dots, brackets, NULs: it is not a path */

@@ -51,6 +51,8 @@ static const struct {
     /* y has no value where w is declared */
     {OWN "  w <- \"none\" ?? stack(\"w{y}.{e}\", 4) ?? \"w\"\n  f <- \"f\"\n", "0 4 8 12",
      "0 1 2 3", "0 1 2 3"},
+    {OWN "  w <- max(\"w\" ** 2, 20)\n  f <- min(2, \"f\")\n", "20 20 64 144", "0 1 2 3",
+     "0 1 2 2"},
     {OWN "  w <- \"w\" * transpose(\"w\")\n  f <- \"f\" * (\"f\" * 2)\n", "0 4 16 36", "0 1 2 3",
      "0 2 8 18"},
 };
@@ -67,6 +69,10 @@ static const struct {
     {OWN "  w <- \"w\"\n  f <- x\n", "'x' has no value here"},
     {OWN "  w <- \"w\"\n  f <- \"f\" + \"f\"\n",
      "'+' in a conversion needs a tensor and then a number"},
+    {OWN "  w <- \"w\"\n  f <- 2 ** \"f\"\n",
+     "'**' in a conversion needs a tensor and then a number"},
+    {OWN "  w <- \"w\"\n  f <- max(\"f\", \"f\")\n",
+     "'max' in a conversion needs a tensor and then a number"},
     {OWN "  w <- \"w\"\n  f <- \"f\" * \"w\"\n", "the shapes of the two tensors differ"},
     {OWN "  w <- \"w\"\n  f <- \"f\" * \"g\"\n", "this tensor is missing in the folder"},
     {OWN "  w <- rows(\"w\", 2, 3)\n", "rows 2 to 4 of [4, 4], which has 4 rows"},

@@ -50,6 +50,24 @@ static float *drawn(const ggl_tensor *w, int draw, int64_t n) {
     return y;
 }
 
+/* True for a tensor of an adapter: "NAME.weight.lora_a", or that of another weight of the graph. Models have such names, too. */
+static bool is_adapters(const ggl_graph *g, const char *name) {
+    static const char weight[] = ".weight";
+    size_t n = 0;
+    for (const char *at = name; (at = strstr(at, ".lora_")); at++)
+        n = (size_t)(at - name);
+    if (n == 0)
+        return false;
+    if (n >= strlen(weight) && strncmp(name + n - strlen(weight), weight, strlen(weight)) == 0)
+        return true;
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        const ggl_tensor *w = ggl_graph_node(g, i);
+        if (w->op == GGL_OP_WEIGHT && strlen(w->name) == n && strncmp(w->name, name, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool draw_weights(toy_run *r, const toy_model *t) {
     const int n = ggl_graph_n_nodes(r->graph);
     if (t->draw == 0 && !t->change)
@@ -59,7 +77,7 @@ static bool draw_weights(toy_run *r, const toy_model *t) {
         ggl_tensor *w = ggl_graph_node(r->graph, i);
         if (w->op != GGL_OP_WEIGHT || w->type != GGL_F32)
             continue;
-        if (strstr(w->name, ".lora_") || strncmp(w->name, "direction.", 10) == 0)
+        if (is_adapters(r->graph, w->name) || strncmp(w->name, "direction.", 10) == 0)
             continue;
         float *y = drawn(w, t->draw, ggl_extents(w->ne, 0, GGL_MAX_DIMS, 1));
         if (!y)
@@ -110,10 +128,11 @@ bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backen
         r->graph && llm_arch_build(t->arch, t->source ? t->source : llm_arch_toy_source(t->toy),
                                    &ap, r->graph, &built, err) == GGL_OK;
     r->n_tokens = built.n_vocab;
-    r->n_vocab = built.logits.n      ? built.logits.n
-                 : built.embedding.n ? built.embedding.n
-                 : built.score.n     ? built.score.n
-                                     : built.guess.n;
+    r->n_vocab = built.logits.n        ? built.logits.n
+                 : built.embedding.n   ? built.embedding.n
+                 : built.score.n       ? built.score.n
+                 : built.guess_in_turn ? built.n_row
+                                       : built.guess.n;
     r->sees_all = built.sees_all;
     llm_arch_result_fini(&built);
     ggl_sched_params sp = {.size = sizeof sp,

@@ -332,6 +332,12 @@ class Qwen2VL(Eye):
         pass
 
 
+class Qwen2VLGlm(Qwen2VL):
+    """With GLM 4's text, which turns rows by line and column, too."""
+
+    text = "glm4"
+
+
 class Qwen3VL(Qwen2VL):
     kind, text, bias = "qwen3vl_merger", "qwen3vl", True
 
@@ -365,6 +371,16 @@ class Qwen3VL(Qwen2VL):
         if self.is_deep[l]:
             b = f"v.deepstack.{l}."
             self.deep.append(self.lin(gelu(self.lin(self.normed(x.reshape(-1, 4 * self.n), b + "norm"), b + "fc1")), b + "fc2"))
+
+
+class DeepGranite(Qwen3VL):
+    """For a text model with a list of the layers that the further numbers enter, of which it has two."""
+
+    text = "granite_swa"
+
+    def tensors(self):
+        self.n_layer = 2
+        super().tensors()
 
 
 class Qwen25VL(Qwen2VL):
@@ -648,7 +664,7 @@ class MiniCPMV(Tiled):
         shape = width / height
         h = int(self.size / math.sqrt(shape))
         w = int(h * shape)
-        return tuple(max(1, math.floor(x / self.p + 0.5)) * self.p for x in (w, h))
+        return tuple(max(1, round(x / self.p)) * self.p for x in (w, h))
 
     def grid_of(self, width, height):
         n = min(9, math.ceil(width * height / self.size**2))
@@ -661,7 +677,7 @@ class MiniCPMV(Tiled):
         return picture.resized(a, *self.patches_of(a.shape[1], a.shape[0]), self.how)
 
     def tiles_of(self, a, across, down):
-        w, h = self.patches_of(*(max(1, math.floor(x / k + 0.5)) for x, k in ((a.shape[1], across), (a.shape[0], down))))
+        w, h = self.patches_of(*(max(1, round(x / k)) for x, k in ((a.shape[1], across), (a.shape[0], down))))
         all_of_them = fitted(a, across * w, down * h, self.how)
         return [[all_of_them[y * h : (y + 1) * h, x * w : (x + 1) * w] for x in range(across)] for y in range(down)]
 
@@ -736,5 +752,5 @@ class Pixtral(Eye):
         return out + [self.end]
 
 
-KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL, "idefics3": Idefics3,
+KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2vl-glm4": Qwen2VLGlm, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL, "deep granite": DeepGranite, "idefics3": Idefics3,
          "internvl": InternVL, "llama4": Llama4, "llava-tiles": LlavaTiled, "pixtral": Pixtral, "minicpmv": MiniCPMV, "janus": Janus}

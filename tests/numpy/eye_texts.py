@@ -171,7 +171,7 @@ class LlamaFactors(Llama):
 
 
 class Gemma3(Text):
-    arch, together, theta, window = "gemma3", True, 1e6, 11
+    arch, together, theta, window = "gemma3", True, 1e6, 5
 
     def more(self, b, g, norm):
         for name, k in (("attn_q_norm", D), ("attn_k_norm", D), ("post_attention_norm", self.n_embd), ("post_ffw_norm", self.n_embd)):
@@ -251,9 +251,40 @@ class Qwen3VL(Qwen2VL):
     qk = Gemma3.qk
 
 
+class Glm4(Qwen2VL):
+    arch = "glm4"
+
+    def more(self, b, g, norm):
+        for name in ("post_attention_norm", "post_ffw_norm"):
+            self.w[f"{b}{name}.weight"] = norm(self.n_embd)
+        self.w[b + "ffn_up.weight"] = np.concatenate([self.w.pop(b + "ffn_gate.weight"), self.w[b + "ffn_up.weight"]])
+
+    def feed(self, b, h):
+        gate, up = np.split(self.lin(h, b + "ffn_up"), 2, 1)
+        return self.lin(silu(gate) * up, b + "ffn_down")
+
+    after = Gemma3.after
+
+
+class GraniteSWA(Llama):
+    """A layer's further numbers are added before the next one; the sinks are too small to count."""
+
+    arch = "granite_swa"
+
+    def __init__(self, g, eye):
+        self.n_deep = eye.n_deep
+        super().__init__(g, eye)
+
+    def more(self, b, g, norm):
+        self.w[f"{b}attn_sinks.weight"] = np.full(N_HEAD, -60, np.float32)
+
+    def keys(self):
+        return {"attention.sliding_window": 5, "attention.sliding_window_pattern": [False] * N_LAYER, "deepstack_mapping": [l if 0 < l <= self.n_deep else -1 for l in range(N_LAYER)]}
+
+
 class Qwen3(Text):
     arch = "qwen3"
     more, qk = Qwen3VL.more, Gemma3.qk
 
 
-KINDS = {"llama": Llama, "llama factors": LlamaFactors, "gemma3": Gemma3, "qwen2": Qwen2, "qwen2vl": Qwen2VL, "qwen3": Qwen3, "qwen3vl": Qwen3VL}
+KINDS = {"llama": Llama, "granite_swa": GraniteSWA, "llama factors": LlamaFactors, "gemma3": Gemma3, "glm4": Glm4, "qwen2": Qwen2, "qwen2vl": Qwen2VL, "qwen3": Qwen3, "qwen3vl": Qwen3VL}

@@ -1,237 +1,258 @@
-"""Folders of families that an indexer, states and streams of residual rows make, whose rows in ./recorded.txt transformers gave (../real/folder_logits.py). For ./folders.py."""
-import sys
-
+"""Folders of classes of autumn 2026, as ./folders_late.py has them: rows in ./recorded.txt are transformers' where it has the class."""
 import numpy as np
 
-import nano
-from folders import EPS, N_EMBD, N_FF, N_HEAD, N_VOCAB, TOKENS
-from folders_experts import CLASSES as EXPERTS
+from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
+from folders_encoders import modules, pooling
 from folders_experts import N_EACH, N_EXPERT
-from folders_late import FEED, SIZE, put, without
-from folders_more import nested
+from folders_late import FEED, GEMMA_NORMS, SIZE, attention, put
 
-INDEX = {"index_topk": 5, "index_n_heads": 12, "index_head_dim": 12}
+# --- Granite with windows: sinks, a window and positions in some layers
 
-
-def sparse_weights(c, w):
-    """DeepSeek 3's, and an indexer in the layers that choose rows."""
-    EXPERTS["DeepseekV3ForCausalLM"][1](c, w)
-    without(w, "model.layers.3.enorm")
-    for l in range(c["num_hidden_layers"]):
-        if c.get("indexer_types", ["full"] * 3)[l] == "full":
-            put(w, f"model.layers.{l}.self_attn.indexer.", {"wq_b": (c["index_n_heads"] * c["index_head_dim"], c["q_lora_rank"]), "wk": (c["index_head_dim"], N_EMBD),
-                                                            "k_norm": c["index_head_dim"], "k_norm.bias!": c["index_head_dim"], "weights_proj": (c["index_n_heads"], N_EMBD)})
+KINDS = ["full_attention", "sliding_attention", "sliding_attention"]
+GRANITE = {**SIZE, "intermediate_size": N_FF, "num_hidden_layers": 3, "rms_norm_eps": EPS, "d": 12, "theta": 1e4, "hidden_act": "silu", "sliding_window": 5, "layer_types": KINDS,
+           "attention_multiplier": 0.3, "embedding_multiplier": 6.0, "logits_scaling": 0.5, "residual_multiplier": 0.6, "attention_bias": False}
+N_ALL = 20  # the width of the expert that all tokens pass
 
 
-def sparse(kind, **more):
-    base = {key: value for key, value in EXPERTS["DeepseekV3ForCausalLM"][0].items() if key not in ("scoring_func", "topk_method", "num_nextn_predict_layers")}
-    return {**base, "model_type": kind, "num_key_value_heads": N_HEAD, "rms_norm_eps": 1e-6, **INDEX, **more}, sparse_weights, ["default", "yarn-latent"]
-
-
-KDA, LATENT = {"head_dim": 12, "short_conv_kernel_size": 4}, {"kv_lora_rank": 20, "qk_nope_head_dim": 10, "qk_rope_head_dim": 8, "v_head_dim": 14}
-DELTA = {"q_proj": (N_HEAD * 12, N_EMBD), "k_proj": (N_HEAD * 12, N_EMBD), "v_proj": (N_HEAD * 12, N_EMBD), "q_conv1d": (N_HEAD * 12, 1, 4), "k_conv1d": (N_HEAD * 12, 1, 4),
-         "v_conv1d": (N_HEAD * 12, 1, 4), "A_log!": N_HEAD, "dt_bias!": N_HEAD * 12, "b_proj": (N_HEAD, N_EMBD), "o_norm": 12}
-EACH = {"gate_proj": (N_EACH, N_EMBD), "up_proj": (N_EACH, N_EMBD), "down_proj": (N_EMBD, N_EACH)}
-
-
-def latent(c, n_q=0):
-    """Latent attention's matrices; n_q: the rank of the queries."""
-    d, rot, r, dv = (c[name] for name in ("qk_nope_head_dim", "qk_rope_head_dim", "kv_lora_rank", "v_head_dim"))
-    q = {"q_a_proj": (n_q, N_EMBD), "q_a_layernorm": n_q, "q_b_proj": (N_HEAD * (d + rot), n_q)} if n_q else {"q_proj": (N_HEAD * (d + rot), N_EMBD)}
-    return q | {"kv_a_proj_with_mqa": (r + rot, N_EMBD), "kv_a_layernorm": r, "kv_b_proj": (N_HEAD * (d + dv), r)}
-
-
-def experts(bias="gate.e_score_correction_bias!", shared=True):
-    return {"gate": (N_EXPERT, N_EMBD), bias: N_EXPERT} | {f"{of}.{name}": shape for of in (*(["shared_experts"] if shared else []), *(f"experts.{e}" for e in range(N_EXPERT)))
-                                                          for name, shape in EACH.items()}
-
-
-def ling3_weights(c, w):
-    put(w, "", {"model.word_embeddings": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+def granite_swa_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD})
+    if not c["tie_word_embeddings"]:
+        put(w, "", {"lm_head": (N_VOCAB, N_EMBD)})
     for l in range(c["num_hidden_layers"]):
         p = f"model.layers.{l}."
-        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD} | (FEED if l == 0 else {}))
-        if l:
-            put(w, p + "mlp.", experts("gate.expert_bias!"))
-        attends = (l + 1) % c["layer_group_size"] == 0
-        put(w, p + "attention.", latent(c, c["q_lora_rank"]) | {"g_proj": (N_HEAD, N_EMBD), "dense": (N_EMBD, N_HEAD * 14)} if attends else
-            DELTA | {"f_proj": (N_HEAD * 12, N_EMBD), "g_proj": (N_HEAD * 12, N_EMBD), "o_proj": (N_EMBD, N_HEAD * 12)})
-
-
-def ling3(q_rank):
-    return {**SIZE, **KDA, **LATENT, "num_key_value_heads": N_HEAD, "model_type": "bailing_hybrid", "how": {"class": "BailingHybridForCausalLM"}, "intermediate_size": N_FF, "num_hidden_layers": 4, "layer_group_size": 2,
-            "q_lora_rank": q_rank, "kda_safe_gate": True, "kda_lower_bound": -3.0, "rms_norm_eps": 1e-6, "first_k_dense_replace": 1, "num_experts": N_EXPERT, "num_experts_per_tok": 2,
-            "num_shared_experts": 1, "moe_intermediate_size": N_EACH, "n_group": 2, "topk_group": 1, "routed_scaling_factor": 2.5, "norm_topk_prob": True, "tie_word_embeddings": False,
-            "pad_token_id": 0, "theta": 900.0, "d": 8}, ling3_weights, ["default"]
-
-
-def beside_eye(kind):
-    """The configuration of a text model in that of a model that sees."""
-    def write(config):
-        text = {name: value for name, value in config.items() if name not in ("model_type", "tie_word_embeddings")}
-        return {"model_type": kind, "tie_word_embeddings": False, "vision_config": {"depth": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 16, "out_hidden_size": N_EMBD},
-                "text_config": {**text, "model_type": kind + "_text"}}
-    return write
-
-
-def inner(w):
-    return {name.replace("model.", "model.language_model.", 1) if name.startswith("model.") else name: t for name, t in w.items()}
-
-
-def mixing(w, p, n, wide, n_scale):
-    for part in ("attn", "ffn"):
-        put(w, f"{p}hc_{part}_", {"fn!": (n, wide), "base!": n, "scale!": n_scale})
-
-
-def indexer(c, n_q):
-    n, d = c["index_n_heads"], c["index_head_dim"]
-    return {"wq_b": (n * d, n_q), "wk": (d, N_EMBD), "k_norm": d, "k_norm.bias!": d, "weights_proj": (n, N_EMBD)}
-
-
-def glm53_weights(c, w):
-    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
-    n_hc, d = c["hc_mult"], c["index_head_dim"]
-    for l, kind in enumerate(c["layer_types"]):
-        p = f"model.layers.{l}."
-        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD} | (FEED if l == 0 else {}))
-        mixing(w, p, (2 + n_hc) * n_hc, n_hc * N_EMBD, 3)
-        if l:
-            put(w, p + "mlp.", experts())
-        if kind == "linear_attention":
-            put(w, p + "self_attn.", DELTA | {"f_a_proj": (12, N_EMBD), "f_b_proj": (N_HEAD * 12, 12), "g_a_proj": (12, N_EMBD), "g_b_proj": (N_HEAD * 12, 12), "o_proj": (N_EMBD, N_HEAD * 12)})
+        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD, "self_attn.sinks!": N_HEAD} | attention(12))
+        if "num_local_experts" not in c:
+            put(w, p, FEED)
             continue
-        put(w, p + "self_attn.", latent(c, 18) | {"o_proj": (N_EMBD, N_HEAD * 14)})
-        if c["indexer_types"][l] == "full":
-            put(w, p + "self_attn.indexer.", indexer(c, 18) | {"index_kpool_compress_gate!": (d, N_EMBD), "index_kpool_compress_ape!": (c["index_kpool"], d)})
+        put(w, p + "block_sparse_moe.", {"router": (N_EXPERT, N_EMBD), "experts.gate_up_proj!": (N_EXPERT, 2 * N_FF, N_EMBD), "experts.down_proj!": (N_EXPERT, N_EMBD, N_FF)})
+        if c["shared_intermediate_size"]:
+            put(w, p + "shared_mlp.", {"input_linear": (2 * N_ALL, N_EMBD), "output_linear": (N_EMBD, N_ALL)})
 
 
-def glm53(bound, **more):
-    return {**SIZE, **LATENT, "qk_rope_head_dim": 0, "num_key_value_heads": N_HEAD, "model_type": "glm5_next", "intermediate_size": N_FF, "num_hidden_layers": 5, "q_lora_rank": 18,
-            "layer_types": ["linear_attention", "indexed_attention", "indexed_attention", "linear_attention", "indexed_attention"],
-            "indexer_types": ["full", "full", "shared", "full", "full"], "rms_norm_eps": 1e-6, "mlp_layer_types": ["dense"] + ["sparse"] * 4,
-            "linear_head_dim": 12, "linear_num_heads": N_HEAD, "linear_conv_kernel_dim": 4, "linear_lower_bound": bound, "hc_mult": 4, "hc_eps": 1e-3, "hc_sinkhorn_iters": 20,
-            **INDEX, "index_topk": 4, "index_kpool": 2, "n_routed_experts": N_EXPERT, "n_shared_experts": 1, "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH, "n_group": 2,
-            "topk_group": 1, "routed_scaling_factor": 2.5, "norm_topk_prob": True, "swiglu_limit": 0.9, "tie_word_embeddings": False, "pad_token_id": 0, "write": beside_eye("glm5_next"),
-            "layout": inner, "how": {"sees": "model.visual."}, **more}, glm53_weights, [None]
+def older(w):
+    """The names before transformers 5.24."""
+    names = {"router.weight": "router.layer.weight", "experts.gate_up_proj": "input_linear.weight", "experts.down_proj": "output_linear.weight"}
+    for new, old in names.items():
+        w = {name.replace("block_sparse_moe." + new, "block_sparse_moe." + old): t for name, t in w.items()}
+    return w
 
 
-# --- Kimi K3: as ./twins/kimi-k3.py computes it
-
-PARTS = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
-         "ssm_conv1d_q": "self_attn.q_conv1d", "ssm_conv1d_k": "self_attn.k_conv1d", "ssm_conv1d_v": "self_attn.v_conv1d", "ssm_f_a": "self_attn.f_a_proj", "ssm_f_b": "self_attn.f_b_proj",
-         "ssm_g": "self_attn.g_proj", "attn_gate": "self_attn.g_proj", "ssm_beta": "self_attn.b_proj", "ssm_norm": "self_attn.o_norm", "attn_q_a": "self_attn.q_a_proj",
-         "attn_q_a_norm": "self_attn.q_a_layernorm", "attn_q_b": "self_attn.q_b_proj", "attn_kv_a_mqa": "self_attn.kv_a_proj_with_mqa", "attn_kv_a_norm": "self_attn.kv_a_layernorm",
-         "attn_output": "self_attn.o_proj", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj", "ffn_gate_inp": "block_sparse_moe.gate",
-         "ffn_routed_down": "block_sparse_moe.routed_expert_down_proj", "ffn_routed_up": "block_sparse_moe.routed_expert_up_proj", "ffn_routed_norm": "block_sparse_moe.routed_expert_norm",
-         "ffn_gate_shexp": "block_sparse_moe.shared_experts.gate_proj", "ffn_up_shexp": "block_sparse_moe.shared_experts.up_proj", "ffn_down_shexp": "block_sparse_moe.shared_experts.down_proj"}
+def no_rope_layers(config):
+    return {**{key: value for key, value in config.items() if key != "layer_rope_theta"}, "no_rope_layers": [int(theta != 0) for theta in config["layer_rope_theta"]]}
 
 
-def kimi_k3_weights(c, w):
-    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD), "model.output_attn_res_norm": N_EMBD, "model.output_attn_res_proj": (1, N_EMBD)})
-    wide, low, attends = N_HEAD * 7, c["routed_expert_hidden_size"], c["linear_attn_config"]["full_attn_layers"]
+MIXED = {"model_type": "granitemoe_swa", "num_local_experts": N_EXPERT, "num_experts_per_tok": 2, "tie_word_embeddings": False}
+
+# --- Spark X2.5 and Maple: transformers lacks both; the rows are those of ./twins with the tensors' names changed
+
+
+def spark_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for l in range(c["num_hidden_layers"]):
+        put(w, f"model.layers.{l}.", {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD, "self_attn.q_k_v_proj": ((N_HEAD + 2 * N_KV) * 16, N_EMBD),
+                                      "self_attn.g_proj": (N_HEAD, N_EMBD), "self_attn.o_proj": (N_EMBD, N_HEAD * 16)} | FEED)
+
+
+def maple_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
     for l in range(c["num_hidden_layers"]):
         p = f"model.layers.{l}."
-        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD, "self_attention_res_norm": N_EMBD, "self_attention_res_proj": (1, N_EMBD), "mlp_res_norm": N_EMBD,
-                   "mlp_res_proj": (1, N_EMBD)} | (FEED if l == 0 else {}))
-        if l + 1 in attends:
-            put(w, p + "self_attn.", latent(c, 18) | {"g_proj": (N_HEAD * 9, N_EMBD), "o_proj": (N_EMBD, N_HEAD * 9)})
-        else:
-            put(w, p + "self_attn.", {name: (wide, *shape[1:]) if isinstance(shape, tuple) and shape[0] == N_HEAD * 12 else shape for name, shape in DELTA.items()}
-                | {"dt_bias!": wide, "o_norm": 7, "f_a_proj": (7, N_EMBD), "f_b_proj": (wide, 7), "g_proj": (wide, N_EMBD), "o_proj": (N_EMBD, wide)})
-        if l:
-            put(w, p + "block_sparse_moe.", {"gate": (N_EXPERT, N_EMBD), "gate.e_score_correction_bias!": N_EXPERT, "routed_expert_down_proj": (low, N_EMBD),
-                                             "routed_expert_up_proj": (N_EMBD, low), "routed_expert_norm": low} | {f"shared_experts.{name}": shape for name, shape in EACH.items()})
-            for e in range(N_EXPERT):
-                put(w, f"{p}block_sparse_moe.experts.{e}.", {"w1": (N_EACH, low), "w3": (N_EACH, low), "w2": (low, N_EACH)})
+        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD, "self_attn.q_norm": 16, "self_attn.k_norm": 16, "mlp.gate": (N_EXPERT, N_EMBD)} | attention(16))
+        for e in range(N_EXPERT):
+            put(w, f"{p}mlp.experts.{e}.", {"gate_proj": (N_EACH, N_EMBD), "up_proj": (N_EACH, N_EMBD), "down_proj": (N_EMBD, N_EACH)})
+            for part in ("gate", "up"):
+                w[f"{p}mlp.experts.{e}.{part}_proj.weight"] *= 8  # so that the limit is met
 
 
-def kimi_k3(c, w, n_ctx):
-    nano.load_family("kimi-k3")
-    attends = [int(l + 1 in c["linear_attn_config"]["full_attn_layers"]) for l in range(c["num_hidden_layers"])]
-    keys = {"block_count": len(attends), "attention.head_count": N_HEAD, "attention.head_count_kv": attends, "attention.layer_norm_rms_epsilon": c["rms_norm_eps"], "expert_used_count": 2,
-            "expert_weights_scale": c["routed_scaling_factor"], "kda.gate_lower_bound": c["linear_attn_config"]["gate_lower_bound"], "attn_res.block_size": c["attn_res_block_size"],
-            "activation.situ_beta": c["activation_situ_beta"], "activation.situ_linear_beta": c["activation_situ_linear_beta"]}
-    score = lambda name: w[name + "_proj.weight"].reshape(-1) * w[name + "_norm.weight"]
-    out = {"token_embd.weight": w["model.embed_tokens.weight"], "output_norm.weight": w["model.norm.weight"], "output.weight": w["lm_head.weight"],
-           "output_res_score.weight": score("model.output_attn_res")}
-    for l in range(len(attends)):
-        p, b = f"model.layers.{l}.", f"blk.{l}."
-        out.update({f"{b}{part}.weight": w[f"{p}{name}.weight"] for part, name in PARTS.items() if f"{p}{name}.weight" in w})
-        out.update({b + "attn_res_score.weight": score(p + "self_attention_res"), b + "ffn_res_score.weight": score(p + "mlp_res")})
-        if attends[l]:
-            both = w[p + "self_attn.kv_b_proj.weight"].reshape(N_HEAD, 10 + 9, 14)
-            out.update({b + "attn_k_b.weight": both[:, :10].transpose(0, 2, 1), b + "attn_v_b.weight": both[:, 10:]})
-        else:
-            out.update({b + "ssm_a": -np.exp(w[p + "self_attn.A_log"]), b + "ssm_dt.bias": w[p + "self_attn.dt_bias"]})
-        if l:
-            out[b + "exp_probs_b.bias"] = w[p + "block_sparse_moe.gate.e_score_correction_bias"]
-            out.update({f"{b}ffn_{part}_exps.weight": np.stack([w[f"{p}block_sparse_moe.experts.{e}.{name}.weight"] for e in range(N_EXPERT)])
-                        for part, name in (("gate", "w1"), ("down", "w2"), ("up", "w3"))})
-    return sys.modules["kimi-k3"].kimi_k3(lambda name, *default: keys.get(name, *default), out, TOKENS, n_ctx)
+
+# --- MiniMax Text-01
 
 
-KIMI_K3 = {"vocab_size": N_VOCAB, "hidden_size": N_EMBD, "num_attention_heads": N_HEAD, "num_key_value_heads": N_HEAD, "max_position_embeddings": 128, "model_type": "kimi_linear",
-           "intermediate_size": N_FF, "num_hidden_layers": 4, "q_lora_rank": 18, "kv_lora_rank": 14, "qk_nope_head_dim": 10, "qk_rope_head_dim": 6, "v_head_dim": 9, "mla_use_nope": True,
-           "rms_norm_eps": EPS, "linear_attn_config": {"full_attn_layers": [2, 4], "kda_layers": [1, 3], "num_heads": N_HEAD, "head_dim": 7, "short_conv_kernel_size": 4, "gate_lower_bound": -3.0},
-           "first_k_dense_replace": 1, "num_experts": N_EXPERT, "num_experts_per_token": 2, "num_shared_experts": 1, "moe_intermediate_size": N_EACH, "routed_expert_hidden_size": 20,
-           "routed_scaling_factor": 2.5, "moe_renormalize": True, "moe_router_activation_func": "sigmoid", "hidden_act": "situ", "activation_situ_beta": 3.0, "activation_situ_linear_beta": 2.0,
-           "attn_res_block_size": 2, "tie_word_embeddings": False}
-
-
-def hunyuan4_weights(c, w):
-    n_hc, wide = c["hc_mult"], c["hc_mult"] * N_EMBD
-    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD), "model.hc_head.hc_head_fn!": (n_hc, wide), "model.hc_head.hc_head_base!": n_hc,
-                "model.hc_head.hc_head_scale!": 1})
-    for l, kind in enumerate(c["indexer_types"]):
-        p = f"model.layers.{l}."
-        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD} | (FEED if l == 0 else {}))
-        for part in ("attn", "mlp"):
-            put(w, f"{p}hc_{part}_layer.hc_pre.hc_", {"fn!": (2 * n_hc, wide), "base!": 2 * n_hc, "scale!": 2})
-        put(w, p + "self_attn.", latent(c, 18) | {"o_proj": (N_EMBD, N_HEAD * 14), "linear_gate": (N_HEAD * 14, N_EMBD), "learnable_sink_param!": N_HEAD})
-        if kind == "full":
-            put(w, p + "self_attn.indexer.", indexer(c, 18))
-        if l:
-            put(w, p + "mlp.", {name: shape for name, shape in experts().items() if not name.startswith("experts.")}
-                | {"experts.gate_up_proj!": (N_EXPERT, 2 * N_EACH, N_EMBD), "experts.down_proj!": (N_EXPERT, N_EMBD, N_EACH)})
-
-
-HUNYUAN4 = {**SIZE, **LATENT, "num_key_value_heads": N_HEAD, "model_type": "hy_v4", "intermediate_size": N_FF, "num_hidden_layers": 4, "q_lora_rank": 18, "rms_norm_eps": 1e-6,
-            "mlp_layer_types": ["dense"] + ["sparse"] * 3, "indexer_types": ["full", "shared", "full", "shared"], **INDEX, "index_n_heads": 16, "hc_mult": 4, "hc_magnitude": 1.5, "hc_eps": 1e-3,
-            "n_routed_experts": N_EXPERT, "n_shared_experts": 1, "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 2.5,
-            "norm_topk_prob": True, "swiglu_limit": 0.9, "tie_word_embeddings": False, "pad_token_id": 0, "theta": 900.0, "d": 8,
-            "how": {"pairs": True}}
-
-
-def dots3_weights(c, w):
+def minimax_weights(c, w):
     put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
     for l, kind in enumerate(c["layer_types"]):
-        p, of = f"model.layers.{l}.", "swa_" if kind == "sliding_attention" else ""
-        n_head, d, rot, r, dv = (c[of + name] for name in ("num_attention_heads", "qk_nope_head_dim", "qk_rope_head_dim", "kv_lora_rank", "v_head_dim"))
-        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD} | (FEED if l == 0 else {}))
-        put(w, p + "self_attn.", {"q_a_proj": (18, N_EMBD), "q_a_layernorm": 18, "q_b_proj": (n_head * (d + rot), 18), "kv_a_proj_with_mqa": (r + rot, N_EMBD), "kv_a_layernorm": r,
-                                  "k_rope_only_layernorm": rot, "kv_b_proj": (n_head * (d + dv), r), "g_proj": (n_head, N_EMBD), "o_proj": (N_EMBD, n_head * dv)})
-        if not of:
-            put(w, p + "self_attn.indexer.", indexer(c, 18))
-        if l:
-            put(w, p + "mlp.", experts())
+        p = f"model.layers.{l}."
+        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD, "block_sparse_moe.gate": (N_EXPERT, N_EMBD)})
+        put(w, p + "self_attn.", attention(16, of="") if kind == "full_attention" else {"qkv_proj": (3 * N_HEAD * 16, N_EMBD), "output_gate": (N_HEAD * 16, N_EMBD), "norm": N_HEAD * 16,
+                                                                                      "out_proj": (N_EMBD, N_HEAD * 16)})
+        for e in range(N_EXPERT):
+            put(w, f"{p}block_sparse_moe.experts.{e}.", {"w1": (N_FF, N_EMBD), "w3": (N_FF, N_EMBD), "w2": (N_EMBD, N_FF)})
 
 
-DOTS3 = {**SIZE, **LATENT, "num_key_value_heads": N_HEAD, "model_type": "dots3_note_text", "intermediate_size": N_FF, "num_hidden_layers": 4, "q_lora_rank": 18, "head_dim": 18,
-         "layer_types": ["full_attention", "sliding_attention", "full_attention", "sliding_attention"], "sliding_window_size": 4, "swa_num_attention_heads": 2, "swa_num_key_value_heads": 2,
-         "swa_q_lora_rank": 18, "swa_kv_lora_rank": 12, "swa_head_dim": 20, "swa_qk_nope_head_dim": 12, "swa_qk_rope_head_dim": 8, "swa_v_head_dim": 10, "rope_theta": 900.0,
-         "swa_rope_theta": 70.0, "rms_norm_eps": 1e-5, "apply_mla_qkv_lora_rescale": True, "use_dsa": True, **INDEX, "first_k_dense_replace": 1, "moe_layer_freq": 1, "scoring_func": "sigmoid",
-         "topk_method": "noaux_tc", "n_routed_experts": N_EXPERT, "n_shared_experts": 1, "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH, "moe_shared_expert_intermediate_size": N_EACH,
-         "n_group": 1, "topk_group": 1, "routed_scaling_factor": 2.5, "norm_topk_prob": True, "tie_word_embeddings": False, "pad_token_id": 0, "how": {"halves": True}}
+def with_decays(w):
+    """Besides, what transformers 5 stores of the fixed decays."""
+    out, n, size = dict(w), 4, np.arange(5) + 1.0
+    for l in (l for l in range(n) if f"model.layers.{l}.self_attn.qkv_proj.weight" in w):
+        rate = (2.0 ** (-8 * (np.arange(N_HEAD) + 1) / N_HEAD) * (1 - l / (n - 1 + 1e-5) + 1e-5)).reshape(-1, 1, 1)
+        far = size[:, None] - size
+        with np.errstate(over="ignore"):
+            out |= {f"model.layers.{l}.self_attn.{name}": t for name, t in {
+                "slope_rate": rate, "query_decay": np.exp(-rate * size[:, None]), "key_decay": np.exp(-rate * (5 - size[:, None])),
+                "diagonal_decay": np.where(far >= 0, np.exp(-rate * far), 0)[None]}.items()}
+    return out
 
+
+def as_authors_have_it(config):
+    """The names of values in the authors' own class."""
+    out = {key: value for key, value in config.items() if not key.endswith(("alpha_factor", "beta_factor")) and key not in ("layer_types", "block_size", "partial_rotary_factor", "rope_parameters")}
+    for part in ("full_attention", "linear_attention", "mlp"):
+        out |= {f"layernorm_{part}_alpha": ALPHA, f"layernorm_{part}_beta": 1.0}
+    return {**out, "attn_type_list": [int(kind == "full_attention") for kind in config["layer_types"]], "postnorm": True, "rotary_dim": 8, "shared_intermediate_size": 0, "shared_moe_mode": "sigmoid",
+            "rope_theta": 500.0, "rope_scaling": None}
+
+
+ALPHA = 3.5
+LIGHTNING = {**SIZE, "model_type": "minimax", "intermediate_size": N_FF, "num_hidden_layers": 4, "head_dim": 16, "rms_norm_eps": 1e-6, "hidden_act": "silu", "num_local_experts": N_EXPERT,
+             "num_experts_per_tok": 2, "layer_types": ["linear_attention"] * 2 + ["full_attention", "linear_attention"], "block_size": 5, "d": 16, "theta": 500.0,
+             "tie_word_embeddings": False, **{f"{part}_{factor}_factor": value for part in ("full_attn", "linear_attn", "mlp") for factor, value in (("alpha", ALPHA), ("beta", 1))}}
+
+# --- HRM-Text
+
+
+def hrm_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.z_L_init!": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for stack in "LH":
+        for l in range(2):
+            put(w, f"model.{stack}_module.layers.{l}.", {"attn.gqkv_proj": (4 * N_HEAD * 16, N_EMBD), "attn.o_proj": (N_EMBD, N_HEAD * 16), "mlp.gate_up_proj": (2 * N_FF, N_EMBD),
+                                                       "mlp.down_proj": (N_EMBD, N_FF)})
+
+
+CYCLES = {**{key: value for key, value in SIZE.items() if key != "num_key_value_heads"}, "model_type": "hrm_text", "intermediate_size": N_FF, "head_dim": 16, "rms_norm_eps": EPS, "hidden_act": "silu",
+          "H_cycles": 2, "L_cycles": 3, "L_bp_cycles": [2], "prefix_lm": True, "d": 16, "theta": 500.0, "tie_word_embeddings": False}
+
+# --- LFM 3
+
+
+def lfm3_weights(c, w):
+    put(w, "model.", {"embed_tokens": (N_VOCAB, N_EMBD), "embedding_norm": N_EMBD})
+    if not c["tie_word_embeddings"]:
+        put(w, "", {"lm_head": (N_VOCAB, N_EMBD)})
+    for l, kind in enumerate(c["layer_types"]):
+        p = f"model.layers.{l}."
+        put(w, p, dict.fromkeys(("operator_norm", "ffn_norm"), N_EMBD) | {"feed_forward.w1": (N_FF, N_EMBD), "feed_forward.w3": (N_FF, N_EMBD), "feed_forward.w2": (N_EMBD, N_FF)})
+        if c["use_sandwich_norm"]:
+            put(w, p, dict.fromkeys(("post_operator_norm", "post_ffn_norm"), N_EMBD))
+        put(w, p, {"conv.in_proj": (3 * N_EMBD, N_EMBD), "conv.conv": (N_EMBD, 1, c["conv_L_cache"]), "conv.out_proj": (N_EMBD, N_EMBD)} if kind == "conv" else
+            attention(16) | {"self_attn.q_norm": 16, "self_attn.k_norm": 16} | ({"self_attn.gate_proj": (N_HEAD, N_EMBD)} if c["use_attention_gate"] else {}))
+
+
+LFM = {**SIZE, "model_type": "lfm3", "intermediate_size": N_FF, "num_hidden_layers": 4, "head_dim": 16, "norm_eps": EPS, "sliding_window": 5, "conv_L_cache": 7, "conv_bias": False,
+       "layer_types": ["conv", "sliding_attention", "full_attention", "conv"], "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "use_sandwich_norm": True, "use_attention_gate": True,
+       "tie_word_embeddings": True, "rope_parameters": {"full_attention": {"partial_rotary_factor": 0.5, "rope_theta": 500.0, "rope_type": "proportional"},
+                                                        "sliding_attention": {"rope_theta": 50.0, "rope_type": "default"}}}
+
+# --- EmbeddingGemma 2
+
+
+def embedder_weights(c, w):
+    """As the text model has them; of the whole model behind language_model."""
+    n, rows = len(c["layer_types"]), c["hidden_size_per_layer_input"]
+    put(w, "", {"embed_tokens": (N_VOCAB, N_EMBD), "norm": N_EMBD, "embedding_projection": (c["embedding_dim"], N_EMBD), "ple.per_layer_model_projection": (n * rows, N_EMBD),
+                "ple.per_layer_projection_norm": rows})
+    for l, kind in enumerate(c["layer_types"]):
+        d, n_kv = (24, 1) if kind == "full_attention" else (16, N_KV)
+        put(w, f"layers.{l}.", GEMMA_NORMS | attention(d, n_kv) | FEED | {"self_attn.q_norm": d, "self_attn.k_norm": d, "layer_scalar!": 1})
+        put(w, f"layers.{l}.ple_block.", {"per_layer_input_gate": (rows, N_EMBD), "per_layer_projection": (N_EMBD, rows), "post_per_layer_input_norm": N_EMBD})
+
+
+EMBEDDER = {**SIZE, "model_type": "embedding_gemma2_text", "intermediate_size": N_FF, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "sliding_window": 2, "hidden_size_per_layer_input": 8,
+            "embedding_dim": 20, "layer_types": ["sliding_attention"] * 2 + ["full_attention"], "per_layer_config": {"2": {"head_dim": 24, "num_key_value_heads": 1}},
+            "hidden_activation": "gelu_pytorch_tanh", "attention_bias": False, "how": {"output": "none"},
+            "rope_parameters": {"full_attention": {"rope_theta": 900.0, "rope_type": "default"}, "sliding_attention": {"rope_theta": 50.0, "rope_type": "default"}}}
+
+
+PROMPTED = {"modules.json": modules("Transformer", "Pooling", "Normalize"), "1_Pooling/config.json": pooling(pooling_mode_mean_tokens=True),
+            "config_sentence_transformers.json": {"prompts": {"query": "task: search result | query: ", "document": "title: none | text: "}, "similarity_fn_name": "cosine"}}
+
+
+def with_towers(config):
+    """The configuration of the model that also sees and hears."""
+    return {"model_type": "embedding_gemma2", "text_config": config, "vision_config": None, "audio_config": None, "boi_token_id": 255999, "image_token_id": 258880, "eoa_token_index": 258883}
+
+
+# --- Muse Spark
+
+N_SHORT = 26
+
+
+def muse_spark_weights(c, w):
+    put(w, "", {"model.language_model.embed_tokens": (N_VOCAB, N_EMBD), "model.language_model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for l, kind in enumerate(c["mlp_layer_types"]):
+        p = f"model.language_model.layers.{l}."
+        put(w, p, attention(16) | {"self_attn.gate_proj": (N_HEAD * 16, N_EMBD)})
+        for name in ("input_layernorm.weight", "pre_feedforward_layernorm.weight", "post_feedforward_layernorm.weight", "post_attention_residual_gate.gate", "post_feedforward_residual_gate.gate"):
+            w.vector(p + name, N_EMBD)
+        w[p + "post_attention_residual_gate.gate"][:2] = 4.0, -4.0  # where the smallest alpha counts, and its opposite
+        if kind == "dense":
+            put(w, p, FEED)
+            continue
+        put(w, p + "mlp.", {"gate": (N_EXPERT, N_EMBD), "gate.e_score_correction_bias!": N_EXPERT, "pre_expert_proj": (N_SHORT, N_EMBD), "post_expert_proj": (N_EMBD, N_SHORT),
+                            "experts.gate_up_proj!": (N_EXPERT, 2 * N_EACH, N_SHORT), "experts.down_proj!": (N_EXPERT, N_SHORT, N_EACH)})
+        for name in ("pre_expert_norm", "experts.post_expert_norm"):
+            w.vector(f"{p}mlp.{name}.weight", N_SHORT)
+
+
+def spark_with_towers(config):
+    """The configuration of the whole model, whose eye and ear this folder lacks."""
+    return {"model_type": "muse_spark", "text_config": config, "image_token_id": 35, "video_token_id": 36, "audio_token_id": 37, "out_hidden_size": 16, "projector_hidden_size": 16,
+            "vision_config": {"num_hidden_layers": 1, "hidden_size": 16, "intermediate_size": 16, "num_attention_heads": 2},
+            "audio_config": {"hidden_sizes": [8] * 4, "depths": [1] * 4, "out_hidden_size": N_EMBD}}
+
+
+SPARK = {**SIZE, "model_type": "muse_spark_text", "intermediate_size": N_FF, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "post_norm_eps": 1e-3, "sliding_window": 5,
+         "layer_types": ["sliding_attention"] * 2 + ["full_attention"], "layer_rope_theta": [500.0, 500.0, 0], "mlp_layer_types": ["dense", "sparse", "sparse"], "moe_intermediate_size": N_EACH,
+         "num_local_experts": N_EXPERT, "num_experts_per_tok": 2, "moe_hidden_size": N_SHORT, "routed_scaling_factor": 1.5, "residual_gate_temperature": 0.3, "qk_scale_factor": 3.0,
+         "output_multiplier": 0.4, "final_logit_softcapping": 4.0, "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu", "attention_bias": False, "tie_word_embeddings": False,
+         "d": 16, "theta": 500.0, "write": spark_with_towers}
+
+# --- Granite Switch: transformers lacks it; the rows are those of ./twins with the tensors' names changed
+
+N_RANK, CALLS = 3, [29, 38]  # two of TOKENS
+
+
+def switch_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD})
+    n_head, n_kv = N_HEAD * 12, N_KV * 12
+    for l in range(c["num_hidden_layers"] - 1):
+        p = f"model.layers.{l}."
+        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD, "self_attn.qkv_proj.base_layer": (n_head + 2 * n_kv, N_EMBD), "self_attn.o_proj.base_layer": (N_EMBD, n_head),
+                   "shared_mlp.input_linear.base_layer": (2 * N_FF, N_EMBD), "shared_mlp.output_linear.base_layer": (N_EMBD, N_FF)})
+        for name, n_in, outs in (("self_attn.qkv_proj.", N_EMBD, (n_head, n_kv, n_kv)), ("self_attn.o_proj.", n_head, (N_EMBD,)), ("shared_mlp.input_linear.", N_EMBD, (N_FF, N_FF)),
+                                 ("shared_mlp.output_linear.", N_FF, (N_EMBD,))):
+            for k, n_out in enumerate(outs):
+                which = f"_slices.{k}" if len(outs) > 1 else ""
+                w.matrix(f"{p}{name}lora_A{which}", len(CALLS), 1, N_RANK, n_in)
+                w.matrix(f"{p}{name}lora_B{which}", len(CALLS), 1, n_out, N_RANK)
+    w["model.switch.adapter_token_ids"] = np.array(CALLS, dtype=float)
+
+
+SWITCH = {**GRANITE, "model_type": "granite_switch", "num_hidden_layers": 3, "intermediate_size": 17, "shared_intermediate_size": N_FF, "layer_types": ["attention"] * 3, "num_local_experts": 0,
+          "num_experts_per_tok": 10, "num_adapters": 2, "max_lora_rank": N_RANK, "adapter_token_ids": CALLS, "adapter_substitute_token_ids": [9, 10], "control_token_gain": 15.0,
+          "tie_word_embeddings": True}
+
+TURNS = {"full_attention": {"partial_rotary_factor": 0.5, "rope_theta": 500.0, "rope_type": "default"},
+         "sliding_attention": {"partial_rotary_factor": 1.0, "rope_theta": 50.0, "rope_type": "default"}}
+OWN = {**SIZE, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "sliding_window": 5, "layer_types": KINDS, "tie_word_embeddings": False}
 
 CLASSES = {
-    "Dots3NoteForCausalLM": (DOTS3, dots3_weights, [None]),
-    "DeepseekV32ForCausalLM": sparse("deepseek_v32"),
-    "BailingMoeV3ForCausalLM": ling3(None),
-    "BailingMoeV3ForCausalLM rank": ling3(18),
-    "Glm5NextForConditionalGeneration": glm53(-3.0),
-    "Glm5NextForConditionalGeneration free": glm53(None, index_kpool=4),
-    "HYV4ForCausalLM": (HUNYUAN4, hunyuan4_weights, ["default"]),
-    "KimiK3ForConditionalGeneration": nested((KIMI_K3, kimi_k3_weights, [None], kimi_k3), sees="vision_tower", model_type="kimi_k3"),
-    "GlmMoeDsaForCausalLM": sparse("glm_moe_dsa", indexer_types=["full", "shared", "full"]),
+    "HrmTextForCausalLM": ({**CYCLES, "num_hidden_layers": 16, "num_layers_per_stack": 2, "embedding_scale": 4.0}, hrm_weights, ["default", "yarn"]),
+    "HrmTextForCausalLM stack": ({**CYCLES, "num_hidden_layers": 2, "L_cycles": 1, "initializer_range": 0.1}, hrm_weights, ["default"]),
+    "Lfm3ForCausalLM": (LFM, lfm3_weights, [None]),
+    "Lfm3ForCausalLM plain": ({**LFM, "conv_L_cache": 3, "use_sandwich_norm": False, "use_attention_gate": False, "tie_word_embeddings": False, "rope_parameters": {
+        kind: {"rope_theta": 500.0, "rope_type": "default"} for kind in ("full_attention", "sliding_attention")}}, lfm3_weights, [None]),
+    "EmbeddingGemma2TextModel": (EMBEDDER, embedder_weights, [None]),
+    "EmbeddingGemma2Model": ({**EMBEDDER, "write": with_towers, "how": {"output": "none", "files": PROMPTED, "keys": {
+        "gemma-embedding2.pooling_type": 1, "sentence_transformers.prompt.query": "task: search result | query: ", "gemma-embedding2.attention.sliding_window": 4}}, "layout": lambda w: {**{"language_model." + name: t for name, t in w.items()}, "vision_tower.x": np.zeros(4)}}, embedder_weights, [None]),
+    "MuseSparkForConditionalGeneration": (SPARK, muse_spark_weights, ["default", "yarn"]),
+    "MiniMaxForCausalLM": ({**LIGHTNING, "layout": with_decays}, minimax_weights, ["default", "yarn"]),
+    "MiniMaxText01ForCausalLM": ({**LIGHTNING, "model_type": "minimax_text_01", "write": as_authors_have_it}, minimax_weights, ["default"]),
+    "Spark2_5ForCausalLM": ({**OWN, "model_type": "spark2_5", "intermediate_size": N_FF, "hidden_act": "gelu", "gate_attn_act_mode": "sigmoid", "headwise_attn_output_gate": True,
+                             "rope_parameters": TURNS}, spark_weights, [None]),
+    "MapleForCausalLM": ({**OWN, "model_type": "maple", "hidden_act": "silu", "num_experts": N_EXPERT, "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH, "norm_topk_prob": True,
+                          "num_shared_experts": 0, "nope_on_global_attention": True, "d": 16, "theta": 500.0, "partial": 0.5}, maple_weights, ["default", "yarn"]),
+    "GraniteSWAForCausalLM": ({**GRANITE, "model_type": "granite_swa", "tie_word_embeddings": True}, granite_swa_weights, ["default", "linear", "yarn", "llama3"]),
+    "GraniteSWAForCausalLM bases": ({**GRANITE, "model_type": "granite_swa", "tie_word_embeddings": False, "layer_rope_theta": [0, 500.0, 500.0], "layer_types": None}, granite_swa_weights, ["default"]),
+    "GraniteSwitchForCausalLM": ({key: value for key, value in SWITCH.items() if key != "sliding_window"}, switch_weights, ["default"]),
+    "GraniteMoeSWAForCausalLM": ({**GRANITE, **MIXED, "shared_intermediate_size": N_ALL}, granite_swa_weights, ["default"]),
+    "GraniteMoeSWAForCausalLM older": ({**GRANITE, **MIXED, "shared_intermediate_size": 0, "layer_rope_theta": [1e4, 0, 1e4], "layout": older, "write": no_rope_layers}, granite_swa_weights, ["default"]),
 }

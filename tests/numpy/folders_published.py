@@ -45,6 +45,9 @@ VALUES |= {
     "JambaForCausalLM": {"calc_logits_for_entire_prompt": False, "mamba_inner_layernorms": True, "num_logits_to_keep": 1, "sliding_window": None},
     "Qwen3Model": {"attention_bias": False, "max_window_layers": 28, "use_sliding_window": False},
 }
+VALUES |= {name: {} for name in ("GraniteSWAForCausalLM", "GraniteMoeSWAForCausalLM", "MiniMaxText01ForCausalLM", "HrmTextForCausalLM", "Lfm3ForCausalLM", "Spark2_5ForCausalLM", "MapleForCausalLM",
+                                 "EmbeddingGemma2TextModel")}
+VALUES["GraniteSwitchForCausalLM"] = {"mamba_d_conv": 4, "mamba_expand": 2, "time_step_limit": [0.0, float("inf")], "normalization_function": "rmsnorm", "attention_bias": False}
 LIMITED = [({"time_step_limit": limit}, "steps that are limited") for limit in ([0.0, 0.5], [1e-3, float("inf")], [0.0, float("nan")])]
 HEADS = {str(l): {"head_dim": 24, "num_key_value_heads": 1} for l in (1, 3, 4)}
 REFUSED = {"Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"}, "attention to later tokens"), ({"per_layer_config": {**HEADS, "1": {"head_dim": 20}}}, "heads of other sizes"),
@@ -52,6 +55,16 @@ REFUSED = {"Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"},
            "Glm4MoeLiteForCausalLM": [({"rope_interleave": False}, "rotates neighbours")],
            "NemotronHForCausalLM": [({"hybrid_override_pattern": "M-*"}, "there is no letter 3"), ({"time_step_limit": [0.0, 0.5]}, "steps that are limited")],
            "Gemma3nForCausalLM": [({"activation_sparsity_pattern": [0.9] * 6}, "parts of the gates")],
+           "GraniteSWAForCausalLM bases": [({"layer_rope_theta": [0, 500.0, 400.0]}, "different bases"), ({"no_rope_layers": [0, 1, 1]}, "both layer_rope_theta")],
+           "HrmTextForCausalLM": [({"num_hidden_layers": 4}, "neither that of a stack")],
+           "Lfm3ForCausalLM": [({"conv_bias": True}, "biases"), ({"layer_types": ["conv"] * 3 + ["linear_attention"]}, "layers of a kind")],
+           "EmbeddingGemma2TextModel": [({"per_layer_config": {"2": {"head_dim": 24, "num_key_value_heads": 1}, "1": {"head_dim": 24}}}, "heads of other sizes")],
+           "MuseSparkForConditionalGeneration": [({"text_config": {"hidden_act": "gelu"}}, "an activation")],
+           "GraniteSwitchForCausalLM": [({"num_local_experts": 4}, "experts beside adapters"), ({"layer_types": ["attention", "mamba", "attention"]}, "layers that are not attention")],
+           "MiniMaxForCausalLM": [({"mlp_alpha_factor": 1}, "another factor after the experts"), ({"linear_attn_beta_factor": 2}, "multiplied before they are added")],
+           "MiniMaxText01ForCausalLM": [({"postnorm": False}, "the row before its norm"), ({"layernorm_linear_attention_alpha": 1.0}, "another factor after lightning attention")],
+           "Spark2_5ForCausalLM": [({"gate_attn_act_mode": "tanh"}, "without a sigmoid"), ({"layer_types": ["full_attention"] * 2 + ["other"]}, "layers of a kind")],
+           "MapleForCausalLM": [({"nope_on_global_attention": False}, "positions in layers that see everything"), ({"num_shared_experts": 1}, "shared experts")],
            "FalconH1ForCausalLM": LIMITED, "Mamba2ForCausalLM": LIMITED}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from blocks import *
 from families import layer, scaled_frequencies, swiglu, tied_output  # noqa: F401  for the twins
-from nano import Weights, add, keys_of
+from nano import Weights, add, keys_of, other_names  # noqa: F401
 
 N_EMBD, N_HEAD, N_FF, N_VOCAB, EPS = 48, 4, 60, 92, 1e-2
 

@@ -56,7 +56,7 @@ static ggl_status write_file(const char *out, const char *what, const void *data
 }
 
 static ggl_status write_rows(const char *out, const llm_picture_rows *r, ggl_error *err) {
-    const size_t n = (size_t)r->n, n_table = r->entry ? 4 * n : 0;
+    const size_t n = (size_t)r->n, n_table = r->entry ? (size_t)r->n_entry * n : 0;
     int32_t *places = calloc(2 * n + 1, sizeof *places);
     if (!places)
         return ggl_fail(err, GGL_NOMEM, "out of memory");

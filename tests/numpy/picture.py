@@ -22,10 +22,10 @@ import gguf
 import today
 
 f4 = np.float32
-STRETCH, PAD, CROP, FOLLOW, FOLLOW_PAD, LONGEST, AREA = range(7)
+STRETCH, PAD, CROP, FOLLOW, FOLLOW_PAD, LONGEST, AREA, ASPECT, FILL = range(9)
 NO_TILES, TILES_FIT, TILES_LONGEST, TILES_SHAPE = range(4)
 LINEAR, CUBIC, PIL_LINEAR, PIL_CUBIC, PIL_LANCZOS = range(5)
-FITS = ("stretch", "pad", "crop", "follow", "follow_pad", "longest", "area")
+FITS = ("stretch", "pad", "crop", "follow", "follow_pad", "longest", "area", "aspect", "fill")
 RESIZES = ("linear", "cubic", "pil_linear", "pil_cubic", "pil_lanczos")
 
 
@@ -147,7 +147,7 @@ def area_of(rule, width, height):
     """About size * size pixels in the picture's shape; sides of whole blocks."""
     side, shape = rule["patch"] * rule["block"], width / height
     h = math.floor(rule["size"] / math.sqrt(shape))
-    return tuple(max(side, math.floor(x / side + 0.5) * side) for x in (math.floor(h * shape), h))
+    return tuple(max(side, round(x / side) * side) for x in (math.floor(h * shape), h))
 
 
 def grid_of(rule, width, height):
@@ -177,7 +177,7 @@ def tiles_of(rule, a):
         return np.zeros((0, 0, 0, 3), np.uint8), (0, 0)
     w = h = rule["size"]
     if rule["tiles"][0] == TILES_SHAPE:
-        part = [max(1, math.floor(x / k + 0.5)) for x, k in zip((width, height), grid)]
+        part = [max(1, round(x / k)) for x, k in zip((width, height), grid)]
         if max(part) > 200 * min(part):
             return None
         w, h = area_of(rule, *part)
@@ -199,12 +199,26 @@ def seen(rule, a):
     """None: the rule has no size for this shape."""
     height, width = a.shape[:2]
     fit, size, how = rule["fit"], rule["size"], rule["resize"]
-    if fit in (FOLLOW, FOLLOW_PAD, AREA) and max(width, height) > 200 * min(width, height):
+    if fit in (FOLLOW, FOLLOW_PAD, AREA, ASPECT, FILL) and max(width, height) > 200 * min(width, height):
         return None
     if fit == AREA:
         w, h = area_of(rule, width, height)
     elif fit in (FOLLOW, FOLLOW_PAD):
         w, h = followed(rule, width, height)
+    elif fit == ASPECT:
+        side = rule["patch"] * rule["block"]
+        most, shape, n = rule["most"] // side**2, width / height, (width / side, height / side)
+        if n[0] * n[1] > most:
+            down = math.sqrt(most / shape)
+            n = (down * shape, down)
+        sizes = [(x, y) for y in (math.floor(n[1]), math.ceil(n[1])) for x in (math.floor(n[0]), math.ceil(n[0])) if x >= 1 and y >= 1 and x * y <= most]
+        sizes = sizes or [tuple(min(max(1, round(x)), most) for x in n)]
+        w, h = (x * side for x in min(sizes, key=lambda s: (abs(s[1] / s[0] - height / width), -s[0] * s[1])))
+    elif fit == FILL:
+        side = rule["patch"] * rule["block"]
+        by, longest = math.sqrt(rule["most"] / (width * height)), rule["most"] // side**2 * side
+        w, h = (math.floor(x * by / side) * side for x in (width, height))
+        w, h = (min(width // height * side, longest), side) if h == 0 else (side, min(height // width * side, longest)) if w == 0 else (w, h)
     elif fit == LONGEST:
         side, w, h = rule["patch"] * rule["block"], width, height
         if max(w, h) > size:
@@ -305,7 +319,7 @@ def random_tiles(g, fit, size):
 
 
 def random_rule(g):
-    patch, block, fit = int(g.integers(1, 17)), int(g.choice([1, 1, 2, 3])), int(g.integers(0, 7))
+    patch, block, fit = int(g.integers(1, 17)), int(g.choice([1, 1, 2, 3])), int(g.integers(0, 9))
     side = patch * block
     size = side * int(g.integers(1, 9))
     if block == 1 and g.integers(3) == 0 or fit == AREA:

@@ -414,6 +414,13 @@ TEST(fits) {
     expect_fit(&rule, 1, 1, 56, 56);
     expect_fit(&rule, 5, 1000, 28, 812); /* 0 wide at first, and so too small */
     expect_fit(&rule, 10000, 10000, 980, 980);
+    rule.fit = LLM_FIT_FILL;
+    expect_fit(&rule, 1, 1, 980, 980);
+    expect_fit(&rule, 640, 480, 1148, 840); /* enlarged, and rounded down */
+    expect_fit(&rule, 1000, 10, 9996, 84);
+    rule.least = 28 * 28, rule.most = 9 * 28 * 28;
+    expect_fit(&rule, 20, 1000, 28, 252);
+    expect_fit(&rule, 100, 4, 252, 28);
     rule.fit = LLM_FIT_LONGEST;
     rule.patch = 16, rule.block = 1, rule.size = 1024;
     expect_fit(&rule, 1024, 1024, 1024, 1024);

@@ -402,11 +402,10 @@ static const arg_hint hints[] = {
     {WRITES, "--spec-type=ngram-*", "--lookup", HINT_SAME},
     {WRITES, "--spec-type=draft-simple", "--model-draft MODEL guesses by a model", HINT_NOTHING},
     {WRITES, "--spec-type=draft-eagle*", "--model-draft MODEL guesses by a model", HINT_NOTHING},
-    {WRITES, "--spec-type=draft-dflash", "--model-draft MODEL guesses by a model", HINT_NOTHING},
-    {WRITES, "--spec-type=draft-dspark", "--model-draft MODEL guesses by a model", HINT_NOTHING},
+    {WRITES, "--spec-type=draft-d*", "--model-draft MODEL guesses by a model", HINT_NOTHING},
     {WRITES, "--spec-type=draft-mtp", "--draft", HINT_SAME},
     {WRITES, "--spec-type",
-     "its values are none, ngram-*, draft-simple, draft-eagle3, draft-dflash, draft-dspark or draft-mtp; here --lookup guesses from the text, --model-draft MODEL by a model, "
+     "its values are none, ngram-*, draft-simple, draft-eagle*, draft-d* or draft-mtp; here --lookup guesses from the text, --model-draft MODEL by a model, "
      "--draft by layers of the model itself", HINT_REFUSED},
     {WRITES, "--spec-draft-threads -td --threads-draft --spec-draft-threads-batch -tbd --threads-batch-draft "
      "--spec-draft-cpu-mask -Cd --cpu-mask-draft --spec-draft-cpu-range -Crd --cpu-range-draft "

@@ -3,6 +3,7 @@
 #define TOOLS_IGNORE_H
 
 #include "args.h"
+#include "llm/context.h"
 #include "llm/internal/arch.h"
 
 typedef struct tool_ignore {
@@ -23,6 +24,14 @@ typedef struct tool_ignore {
 static inline llm_arch_ignore ignore_of(const tool_ignore *o) {
     return (llm_arch_ignore){
         .key = o->keys.s, .tensor = o->tensors.s, .n_key = o->keys.n, .n_tensor = o->tensors.n};
+}
+
+/* The same for llm_open_params. */
+static inline void ignore_give(const tool_ignore *o, llm_open_params *p) {
+    p->ignore_key = o->keys.s;
+    p->n_ignore_key = o->keys.n;
+    p->ignore_tensor = o->tensors.s;
+    p->n_ignore_tensor = o->tensors.n;
 }
 
 static inline void ignore_fini(tool_ignore *o) {

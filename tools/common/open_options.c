@@ -53,6 +53,8 @@ open_options open_options_default(void) {
 #define PLACE_TEXTS(member)    LIST_OF_##member
 #define LIST_OF_place          &o->place
 #define LIST_OF_override       &o->overrides.given
+#define LIST_OF_ignore_key     &o->ignore.keys /* as many as llm_open_params has */
+#define LIST_OF_ignore_tensor  &o->ignore.tensors
 
 void open_options_table(arg_option table[OPEN_MOST_ROWS], const arg_option *own, unsigned program,
                         open_options *o) {
@@ -218,7 +220,7 @@ static void print_measured(void *unused, const char *text) {
 llm_opening open_options_opening(open_options *o) {
     llm_opening how = o->how;
     how.typed = (const char(*)[LLM_OPEN_TYPED])o->typed;
-    how.ignore = ignore_of(&o->ignore);
+    ignore_give(&o->ignore, &how.params);
     how.params.override = o->overrides.text;
     how.params.n_override = o->overrides.n;
     how.params.place = o->place.s;

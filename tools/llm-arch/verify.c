@@ -131,7 +131,7 @@ static int open_model(run *r, const char *path) {
     ggl_error err = {0};
     r->opening = tool_opening(path);
     r->opening.params.arch = r->arch;
-    r->opening.ignore = ignore_of(&r->ignore);
+    ignore_give(&r->ignore, &r->opening.params);
     ggl_status st = llm_context_new(&r->ctx, &err);
     const bool has_begun = st == GGL_OK && tool_loading_begin(path, NULL);
     if (st == GGL_OK)

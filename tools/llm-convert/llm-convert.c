@@ -24,7 +24,7 @@ typedef struct options {
     int type, extra;
     bool reranker, no_reranker;
     bool vocab_only, no_tokenizer, dry_run;
-    arg_list folder, ignore_config, ignore_tensor;
+    arg_list folder, ignore_config, ignore_tensors;
 } options;
 
 static void show_progress(void *ctx, size_t done, size_t total) {
@@ -87,9 +87,9 @@ static int convert(const options *o, bool eye, ggl_backend *reference) {
     params.arch_class = o->arch_class;
     params.dry_run = o->dry_run;
     params.ignore = (llm_arch_ignore){.key = o->ignore_config.s,
-                                      .tensor = o->ignore_tensor.s,
+                                      .tensor = o->ignore_tensors.s,
                                       .n_key = o->ignore_config.n,
-                                      .n_tensor = o->ignore_tensor.n};
+                                      .n_tensor = o->ignore_tensors.n};
     params.vocab_only = o->vocab_only;
     params.no_tokenizer = o->no_tokenizer;
     params.tokenizer_advice = o->vocab_only ? NULL : "--no-tokenizer leaves the tokenizer out";
@@ -229,7 +229,7 @@ int main(int argc, char **argv) {
         {"--ignore-config", ARG_LIST, &o.ignore_config, .value = "PATTERN", .may_be_empty = true,
          .help = "continue although no line reads values of config.json with these names "
                  "('rope_scaling.*'); repeatable"},
-        {"--ignore-tensor", ARG_LIST, &o.ignore_tensor, .value = "PATTERN",
+        {"--ignore-tensor", ARG_LIST, &o.ignore_tensors, .value = "PATTERN",
          .help = "continue although no line reads tensors with these names; repeatable"},
         {0}};
     static const args_example examples[] = {
@@ -281,6 +281,6 @@ int main(int argc, char **argv) {
     }
     args_list_fini(&o.folder);
     args_list_fini(&o.ignore_config);
-    args_list_fini(&o.ignore_tensor);
+    args_list_fini(&o.ignore_tensors);
     return tool_finish(TOOL, code);
 }

@@ -43,6 +43,12 @@ typedef struct llm_open_params {
      * ".rope.freq_base=float:500000". It is an error if nothing reads the key, or if it is a list in the file. */
     const char *const *override;
     size_t n_override;
+    /* [n_ignore_key], [n_ignore_tensor]: patterns of full names ('*': anything) of keys and tensors that the file may have although nothing reads
+     * them, as --ignore-key. Without them a file with such keys is refused, because what they say may change the results. */
+    const char *const *ignore_key;
+    size_t n_ignore_key;
+    const char *const *ignore_tensor;
+    size_t n_ignore_tensor;
     /* Of a model "hf:..": an access token, for private and gated repositories; NULL: that of the environment, HF_TOKEN. */
     const char *hub_token;
     bool offline; /* use only what was downloaded before, and no network */
@@ -210,7 +216,7 @@ GGL_API GGL_NODISCARD ggl_status llm_open(llm_context **out, const char *path,
 /* Opens another context of the model that c has opened, with a window, a KV cache, slots, devices, adapters, a chat template, an eye and a use of its
  * own: one generates while another one embeds, each in its thread. They share the file, its tables, and on the CPU the prepared weights, so that a
  * further context takes the memory and the time of its cache; what one of them gives does not depend on the others. On a device with memory of its own, each has its weights.
- * params as of llm_open, but for the members that say how the file is read (arch, type, override, hub_token, offline, no_mmap, mlock), which are
+ * params as of llm_open, but for the members that say how the file is read (arch, type, override, ignore_key, ignore_tensor, hub_token, offline, no_mmap, mlock), which are
  * GGL_USAGE, and mmproj NULL: no eye. c may be in use by another thread meanwhile, and contexts may be closed in any order. Statuses of llm_open. */
 GGL_API GGL_NODISCARD ggl_status llm_open_beside(llm_context **out, const llm_context *c,
                                                  const llm_open_params *params, ggl_error *err);

@@ -8,9 +8,10 @@ Path = Union[str, "os.PathLike[str]"]
 ScaledFiles = Union[Path, Tuple[Path, float], Mapping[Any, float], Sequence[Union[Path, Tuple[Path, float]]]]
 
 FIELDS = """size:z
-type:s arch:s override:texts n_override:z hub_token:s offline:? no_mmap:? mlock:? chat_template:s
-no_chat_bos:? parse_special_in_messages:? no_file_sampling:? n_ctx:q n_ubatch:q n_parallel:q
-cache_type_k:s cache_type_v:s prompt_folder:s prompt_folder_size:q embeddings:? pooling:s mmproj:s
+type:s arch:s override:texts n_override:z ignore_key:texts n_ignore_key:z ignore_tensor:texts
+n_ignore_tensor:z hub_token:s offline:? no_mmap:? mlock:? chat_template:s no_chat_bos:?
+parse_special_in_messages:? no_file_sampling:? n_ctx:q n_ubatch:q n_parallel:q cache_type_k:s
+cache_type_v:s prompt_folder:s prompt_folder_size:q embeddings:? pooling:s mmproj:s
 image_min_tokens:q image_max_tokens:q words:? adapter:loras n_adapters:z control_vector:loras
 n_control_vectors:z control_first:q control_last:q n_threads:q n_threads_batch:q no_repack:?
 repack_late:? n_expected:q repack_cache:s f16_as_bf16:? device:s n_gpu_layers:q split:s
@@ -27,6 +28,9 @@ class Opening(TypedDict, total=False):
     arch                      a descriptor's file, or the name of a built-in one; default: what the file says
     overrides                 other values of keys of the file, for this model, or further keys: {".rope.freq_base": 500000.0}; a key that begins
                               with . is one of the file's architecture. A value is a bool, int, float or str; default: none
+    ignore_key                patterns of full names of keys, such as "acme.*", that the file may have although nothing reads them, at your own
+                              risk; default: none
+    ignore_tensor             the same for tensors; default: none
     token                     of repositories: an access token; default: the environment's HF_TOKEN
     offline                   True: of repositories, use only what was downloaded before
     mmap                      False: read the file into memory instead of mapping it
@@ -98,6 +102,8 @@ class Opening(TypedDict, total=False):
     type: Optional[str]
     arch: Optional[str]
     overrides: Mapping[str, Union[bool, int, float, str]]
+    ignore_key: Sequence[str]
+    ignore_tensor: Sequence[str]
     token: Optional[str]
     offline: bool
     mmap: bool
@@ -165,6 +171,8 @@ ROWS = [
     Row("type", "type", "WORD", False, 0, None),
     Row("arch", "arch", "TEXT", False, 0, None),
     Row("overrides", "override", "TEXTS", False, 0, {}),
+    Row("ignore_key", "ignore_key", "TEXTS", False, 0, ()),
+    Row("ignore_tensor", "ignore_tensor", "TEXTS", False, 0, ()),
     Row("token", "hub_token", "TEXT", False, 0, None),
     Row("offline", "offline", "BOOL", False, 0, False),
     Row("mmap", "no_mmap", "BOOL", True, 0, True),

@@ -138,9 +138,9 @@ def overridden(overrides: Mapping[str, Union[bool, int, float, str]]) -> Tuple[A
     return (c.c_char_p * len(texts))(*texts), len(texts)
 
 
-def rules(place: Sequence[str]) -> Tuple[Any, int]:
-    texts = [text_bytes("a rule of place", rule) for rule in elements("place", place, "a list of rules: write place=[rule]")]
-    return (c.c_char_p * len(texts))(*texts), len(texts)
+def texts(argument: str, value: Sequence[str], what: str) -> Tuple[Any, int]:
+    found = [text_bytes(f"a {what} of {argument}", x) for x in elements(argument, value, f"a list of {what}s: write {argument}=[{what}]")]
+    return (c.c_char_p * len(found))(*found), len(found)
 
 
 def _whole(row: Row, value: Any) -> int:
@@ -169,7 +169,8 @@ CONVERSIONS: Dict[str, Callable[[Row, Any], Any]] = {
 }
 LISTS: Dict[str, Callable[[Row, Any], Tuple[Any, int]]] = {
     "LORAS": lambda row, value: loras(value, row.argument),
-    "place": lambda row, value: rules(value),
+    "TEXTS": lambda row, value: texts(row.argument, value, "pattern"),
+    "place": lambda row, value: texts(row.argument, value, "rule"),
     "override": lambda row, value: overridden(value),
 }
 _NAMES = [field.split(":")[0] for field in FIELDS.split()]

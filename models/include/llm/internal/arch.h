@@ -154,7 +154,8 @@ const char *llm_arch_rows_stage(const llm_arch *arch, int k);
 typedef struct llm_arch_ignore {
     const char *const *key, *const *tensor;
     size_t n_key, n_tensor;
-    bool is_fixed; /* the caller takes no patterns, so messages propose none */
+    bool is_fixed;    /* the caller takes no patterns, so messages propose none */
+    bool are_members; /* messages name members of llm_open_params in place of flags */
 } llm_arch_ignore;
 
 /* A low-rank adapter or a control vector (llm/internal/adapter.h), and how strongly it is applied. */
@@ -211,8 +212,16 @@ typedef enum llm_arch_fit {
     LLM_FIT_FOLLOW, /* near its own size: sides of whole blocks, with `least` to `most` pixels; stretched */
     LLM_FIT_FOLLOW_PAD, /* the same, but to fit into it, in the middle */
     LLM_FIT_LONGEST, /* no side longer than size, made smaller if need be, and rounded up to whole blocks; stretched */
-    LLM_FIT_AREA /* about size * size pixels in its own shape, sides of whole blocks; stretched */
+    LLM_FIT_AREA, /* about size * size pixels in its own shape, sides of whole blocks; stretched */
+    LLM_FIT_ASPECT, /* near its own size, made smaller for `most` pixels: sides of whole blocks, each rounded up or down, in the nearest shape; stretched */
+    LLM_FIT_FILL /* as large as it can be in its own shape: sides of whole blocks, rounded down, with `most` pixels at most; stretched */
 } llm_arch_fit;
+
+/* True for fits with a number of pixels, `most`; the others have a size. */
+static inline bool llm_arch_fit_is_counted(llm_arch_fit fit) {
+    return fit == LLM_FIT_FOLLOW || fit == LLM_FIT_FOLLOW_PAD || fit == LLM_FIT_ASPECT ||
+           fit == LLM_FIT_FILL;
+}
 
 /* How the values between pixels are computed. */
 typedef enum llm_arch_resize {
@@ -223,13 +232,24 @@ typedef enum llm_arch_resize {
     LLM_RESIZE_PIL_LANCZOS /* or LANCZOS */
 } llm_arch_resize;
 
+/* How the positions between the entries of a table are made, for a table of table x table entries over the patches of a picture. */
+typedef enum llm_arch_between {
+    LLM_BETWEEN_CORNERS, /* of two by two entries, the corners of the table on those of the picture */
+    LLM_BETWEEN_LINEAR,      /* of two by two entries, the edges on the edges */
+    LLM_BETWEEN_LINEAR_ZERO, /* the same, with zeros around the table */
+    LLM_BETWEEN_CUBIC,       /* of four by four: Keys' convolution with -3/4 */
+    LLM_BETWEEN_WIDE /* of all entries that a patch covers, as LLM_RESIZE_PIL_LINEAR has pixels: shares of all entries of the table */
+} llm_arch_between;
+
 /* How the grid of a picture's tiles is chosen: parts of it that the model sees apart, besides the whole. */
 typedef enum llm_arch_tiling {
     LLM_TILES_NONE,
     LLM_TILES_FIT, /* if a side is longer than `size`: the grid in which the picture is largest, and of these the smallest */
     LLM_TILES_LONGEST, /* always: as many as it takes when the longer side has `most` pixels */
-    LLM_TILES_SHAPE /* above size * size pixels: about as many tiles as these take, at most `most`, in the grid that is nearest to the picture's shape; a
+    LLM_TILES_SHAPE, /* above size * size pixels: about as many tiles as these take, at most `most`, in the grid that is nearest to the picture's shape; a
                        tile has about size * size pixels in its own shape */
+    LLM_TILES_RATIO /* above `above` pixels, its sides rounded to blocks: the grid of `least` to `most` tiles whose width / height is nearest to the picture's; of equally
+                       near ones, the largest of less than twice the picture's pixels, or the smallest */
 } llm_arch_tiling;
 
 enum { LLM_ARCH_MAX_GRIDS = 64, LLM_ARCH_MAX_TILES = 256 };
@@ -238,6 +258,8 @@ enum { LLM_ARCH_MAX_GRIDS = 64, LLM_ARCH_MAX_TILES = 256 };
 typedef struct llm_arch_tiles {
     llm_arch_tiling by;
     int64_t least, most;
+    int64_t size; /* of RATIO: pixels of a tile's side; the others have the picture's */
+    double above; /* of RATIO */
     int n_grid;
     int32_t grid
         [LLM_ARCH_MAX_GRIDS]
@@ -250,17 +272,18 @@ typedef struct llm_arch_tiles {
     char tile[LLM_ARCH_TEXT], tile_end[LLM_ARCH_TEXT]; /* before and after each */
     char next[LLM_ARCH_TEXT], line[LLM_ARCH_TEXT]; /* between two of a line, between two lines */
     char whole[LLM_ARCH_TEXT], whole_end[LLM_ARCH_TEXT];
+    char beside[LLM_ARCH_TEXT]; /* in place of `whole`, where there are tiles; "": `whole` */
 } llm_arch_tiles;
 
 /* A picture that becomes rows, one for each patch of patch x patch pixels, [patch, patch, 3]: x within the patch first, then y, then red,
  * green and blue. A value is (byte / 255 - mean) / std. */
 typedef struct llm_arch_picture {
     int64_t patch; /* 0: the input is not from a picture */
-    int64_t size;  /* of fits other than those that follow: pixels of a side */
+    int64_t size;  /* of the other fits: pixels of a side */
     int64_t block; /* patches of a side of a block, whose rows stand together; 1: no blocks */
     llm_arch_fit fit;
     llm_arch_resize resize;
-    int64_t least, most; /* of fits that follow: pixels */
+    int64_t least, most; /* of fits with a number of pixels */
     uint8_t color[3];    /* around what is padded: red, green, blue */
     double mean[3], std[3];
     int64_t first; /* so many rows of zeros before those of the patches */
@@ -269,10 +292,20 @@ typedef struct llm_arch_picture {
     int64_t
         origin; /* 0 or 1: the first line and column as the descriptor sees them; `first` rows are at 0 */
     int64_t table; /* side of a table of positions, between whose entries the places are; 0: none */
+    llm_arch_between between;
+    bool
+        crossed; /* the n-th patch, line by line, has the positions of the n-th one of a picture with as many lines as this one has columns */
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT]; /* texts around the rows in a prompt */
     char line[LLM_ARCH_TEXT];                      /* between two lines of rows */
     llm_arch_tiles tiles;
 } llm_arch_picture;
+
+/* Returns how many entries of its table a patch has shares of. */
+static inline int64_t llm_arch_picture_entries(const llm_arch_picture *p) {
+    return p->between == LLM_BETWEEN_WIDE    ? p->table * p->table
+           : p->between == LLM_BETWEEN_CUBIC ? 16
+                                             : 4;
+}
 
 /* Rows of an input that the caller prepares, or those that a stage over rows returns. */
 typedef struct llm_arch_rows_of {

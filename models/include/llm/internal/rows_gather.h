@@ -17,8 +17,8 @@ typedef enum llm_rows_part {
     LLM_ROWS_SELF,   /* the rows themselves, f32 */
     LLM_ROWS_Y,      /* i32: the places of patches in the picture's grid */
     LLM_ROWS_X,      /* i32 */
-    LLM_ROWS_CORNER, /* i32 [4]: those in a table around them, */
-    LLM_ROWS_SHARE,  /* f32 [4]: and the share of each */
+    LLM_ROWS_CORNER, /* i32 [llm_arch_picture_entries]: those in a table around them, */
+    LLM_ROWS_SHARE,  /* f32 [llm_arch_picture_entries]: and the share of each */
     LLM_ROWS_WINDOW /* f32 [2]: of the stage's rows, the first one in the window of a row, and the one behind the last */
 } llm_rows_part;
 typedef struct llm_rows_input {
@@ -37,8 +37,9 @@ GGL_INTERNAL_API int llm_rows_inputs(const ggl_graph *g, const llm_arch_result *
 
 /* Where the rows of a picture are, for what a descriptor reads of them (NAME.y ..): of its n rows, in the order of llm_rows_part. */
 typedef struct llm_row_places {
-    const int32_t *yx;     /* [n][2] */
-    const int32_t *corner; /* [n][4], and their shares; NULL: the picture has no table */
+    const int32_t *yx; /* [n][2] */
+    const int32_t *
+        corner; /* [n][llm_arch_picture_entries], and their shares; NULL: the picture has no table, or (corner) shares of all its entries */
     const float *share;
 } llm_row_places;
 

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""Eyes and ears of folders whose rows in ./senses.txt transformers made (../real/sense_rows.py): small towers with weights from seeds, read from their folders and
+from the files that llm-convert makes of them. Rows must agree within 2e-4 of the range, in float32, and between folder and file to the last bit; what stands around them in
+a text shows in the logits of a small text model.
+
+    late_senses.py --cli LLM_CLI --embed LLM_EMBED --convert LLM_CONVERT --dir FOLDER [NAME ..]
+
+Exit code 0, 1.
+"""
+import argparse
+import base64
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import wave
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMIT = 2e-4
+
+
+# --- seeds
+
+
+def weights(shapes):
+    """Numbers for tensors by their names: matrices, norms about 1, biases, tables, limits of products."""
+    out = {}
+    for name, shape in shapes.items():
+        g = np.random.default_rng(int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little"))
+        x = g.normal(size=shape)
+        if name.endswith(("put_min", "put_max")):
+            x = (-1 if name.endswith("min") else 1) * (1.5 + np.abs(x))
+        elif name.endswith("running_var"):
+            x = 0.5 + np.abs(x)
+        elif len(shape) == 1 and name.endswith(("weight", "scale")):
+            x = 1 + 0.3 * x
+        elif len(shape) <= 1:
+            x = 0.3 * x
+        elif not re.search("embedding_table|position|pos_emb", name):
+            x = x / np.sqrt(np.prod(shape[1:]))
+        else:
+            x = 0.5 * x
+        out[name] = np.asarray(x, np.float32)
+    return out
+
+
+def medium(kind, size):
+    """A picture of bytes, or samples of a sound."""
+    g = np.random.default_rng(size)
+    if kind == "sound":
+        t = np.arange(size[0])
+        x = 0.3 * np.sin(t * 0.05) * np.sin(t * 0.0007) + 0.01 * g.normal(size=size[0])
+        return (np.round(x * 32768) / 32768).astype(np.float32)
+    width, height = size
+    y, x = np.mgrid[:height, :width]
+    a = 128 + 60 * np.sin(x / 5 + y / 9)[..., None] * np.array([1, 0.5, -1]) + 50 * g.normal(size=(height, width, 3)) + 40 * (x > width / 2)[..., None]
+    return np.clip(a, 0, 255).astype(np.uint8)
+
+
+# --- lists of tensors, with {} for the numbers that count up
+
+
+def packed(shapes):
+    """Names whose last differing number is 0 .. n - 1 become one, with n."""
+    out = []
+    for name, shape in shapes.items():
+        pattern = re.sub(r"(?<=\.)\d+(?=\.)", "{}", name, count=1)
+        if out and pattern != name and any(p == pattern and s == shape for p, s, _ in out):
+            next(x for x in out if x[0] == pattern and x[1] == shape)[2].append(int(re.search(r"(?<=\.)\d+(?=\.)", name).group()))
+        else:
+            out.append([pattern, shape, [int(m.group())] if (m := re.search(r"(?<=\.)\d+(?=\.)", name)) else []])
+    return out
+
+
+def unpacked(patterns):
+    out = {}
+    for pattern, shape, numbers in patterns:
+        for n in numbers or [None]:
+            out[pattern if n is None else pattern.replace("{}", str(n), 1)] = shape
+    return out
+
+
+def words_of(words):
+    """The tokens behind those of bytes."""
+    return list(words)
+
+
+# --- the check
+
+
+def off(got, want):
+    return np.abs(got - want).max() / np.ptp(want) if got.shape == want.shape else np.inf
+
+
+class Check:
+    def __init__(self, embed, convert, cli, folder):
+        self.embed, self.convert, self.cli, self.failed = embed, convert, cli, 0
+        self.at = lambda name: os.path.join(folder, f"late-senses-{os.getpid()}.{name}")
+
+    def tell(self, name, ok, what=""):
+        self.failed += not ok
+        print(f"{name:72} {'ok' if ok else 'FAILED'} {what}".rstrip())
+
+    def run(self, tool, *words):
+        done = subprocess.run([tool, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="backslashreplace")
+        if done.returncode or "runtime error" in done.stderr:
+            raise RuntimeError(f"{' '.join(words)}: exit code {done.returncode}: {done.stderr.strip()}")
+        return done.stdout
+
+    def write_folder(self, line, beside=True):
+        from folders import write_safetensors
+        folder = self.at("folder")
+        os.makedirs(folder, exist_ok=True)
+        for file, content in (("config.json", line["config"]), ("preprocessor_config.json", line["processor"])):
+            with open(os.path.join(folder, file), "w", encoding="utf-8") as f:
+                json.dump(content, f)
+        write_safetensors(os.path.join(folder, "model.safetensors"), weights(unpacked(line["shapes"])) | ({"model.language_model.norm.weight": np.zeros(5, np.float32)} if beside else {}))
+        return folder
+
+    def write_medium(self, kind, size):
+        x = medium(kind, size)
+        if kind == "picture":
+            path = self.at("ppm")
+            with open(path, "wb") as f:
+                f.write(b"P6 %d %d 255\n" % (x.shape[1], x.shape[0]) + x.tobytes())
+            return path
+        path = self.at("wav")
+        with wave.open(path, "wb") as w:
+            w.setparams((1, 2, 16000, 0, "NONE", ""))
+            w.writeframes(np.round(x * 32768).clip(-32768, 32767).astype("<i2").tobytes())
+        return path
+
+    def write_text(self, line):
+        import eye_kinds
+        import eye_texts
+        import gguf
+        import types
+        eye_texts.WORDS.clear()
+        for layout in line["layouts"]:
+            for word in layout:
+                if isinstance(word, str):
+                    for one in re.findall(r"<[^<>]+>|\[[A-Z_]+\]", word):
+                        eye_kinds.word(one)
+        text = eye_texts.Llama(np.random.default_rng(7), types.SimpleNamespace(n_text=line["n_row"] if line["kind"] != "whole" else 16, n_deep=0, fit_text=lambda text: None))
+        gguf.write(self.at("text"), text.meta, text.w)
+        return text
+
+    def seen(self, tower, kind, path, what="rows"):
+        flag = "--image" if kind == "picture" else "--audio"
+        self.run(self.embed, "-m", self.at("text"), "--mmproj", tower, flag, path, "--dump", what, "-o", self.at("npy"), "-c", "4096")
+        return np.load(self.at("npy"))
+
+    def whole(self, line):
+        import eye_folders
+        want = np.frombuffer(base64.b64decode(line["rows"]), "<f4").reshape(-1, line["n_row"]).astype(float)
+        folder, first = self.write_folder(line, False), 0
+        with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as f:
+            json.dump(eye_folders.tokenizer_of(self.write_text(line)), f)
+        for size, layout in zip(line["media"], line["layouts"]):
+            n = 4 + sum(isinstance(x, str) for x in layout)
+            self.run(self.cli, "-m", folder, "--mmproj", folder, "--image", self.write_medium("picture", size), "-p", "ab<__media__>cd", "-n", "0", "-ctk", "f32",
+                     "-ctv", "f32", "--logits", self.at("npy"))
+            got = np.load(self.at("npy"))[:, : line["n_row"]]
+            far = off(got, want[first : first + n])
+            self.tell(f"{line['name']}: a text with {' x '.join(map(str, size))}", far <= LIMIT, f"{far:.0e}" if len(got) == n else f"{got.shape}, not {n} tokens")
+            first += n
+        shutil.rmtree(folder)
+
+    def rows(self, line):
+        if line["kind"] == "whole":
+            self.whole(line)
+            return
+        from eye_kinds import Seen
+        from eye_texts import tokens_of
+        name, kind = line["name"], line["kind"]
+        want = np.frombuffer(base64.b64decode(line["rows"]), "<f4").reshape(-1, line["n_row"]).astype(float)
+        text, folder = self.write_text(line), self.write_folder(line)
+        file = self.at("file")
+        if self.convert:
+            self.run(self.convert, folder, "--mmproj", file)
+        first, limit = 0, line.get("limit", LIMIT)
+        for size, layout in zip(line["media"], line["layouts"]):
+            path = self.write_medium(kind, size)
+            n = sum(x for x in layout if not isinstance(x, str))
+            got = self.seen(folder, kind, path)
+            far = off(got, want[first : first + n])
+            self.tell(f"{name}: rows of {' x '.join(map(str, size))}", far <= limit, f"{far:.0e}" if got.shape[0] == n else f"{got.shape}, not {n} rows")
+            if self.convert:
+                same = np.array_equal(got.view(np.uint32), self.seen(file, kind, path).view(np.uint32))
+                self.tell(f"{name}: the same rows of its file", same)
+            if self.cli:
+                parts, at = [*tokens_of("ab")], first
+                for x in layout:
+                    parts += tokens_of(x) if isinstance(x, str) else [Seen(want[at : at + x], [(0, i) for i in range(x)])]
+                    at += 0 if isinstance(x, str) else x
+                flag = "--image" if kind == "picture" else "--audio"
+                self.run(self.cli, "-m", self.at("text"), "--mmproj", folder, flag, path, "-p", "ab<__media__>cd", "-n", "0", "-ctk", "f32", "-ctv", "f32", "-c", "4096",
+                         "--logits", self.at("npy"))
+                got, all_ = np.load(self.at("npy")), text.logits(parts + tokens_of("cd"))
+                far = off(got, all_)
+                self.tell(f"{name}: the text around it", far <= 5 * limit, f"{far:.0e}" if got.shape == all_.shape else f"{got.shape}, not {all_.shape}")
+            first += n
+        shutil.rmtree(folder)
+
+
+def lines():
+    with open(os.path.join(HERE, "senses.txt"), encoding="utf-8") as f:
+        for text in f:
+            yield json.loads(text)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    for name in ("cli", "embed", "convert", "dir"):
+        p.add_argument("--" + name, required=True)
+    p.add_argument("names", nargs="*")
+    a = p.parse_args()
+    check = Check(a.embed, a.convert, a.cli, a.dir)
+    try:
+        for line in lines():
+            if not a.names or line["name"] in a.names:
+                check.rows(line)
+    finally:
+        for file in os.listdir(a.dir):
+            if file.startswith(f"late-senses-{os.getpid()}."):
+                path = os.path.join(a.dir, file)
+                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+    return int(check.failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+"""Prints lines for ../numpy/senses.txt: small towers of transformers' classes, with the weights of ../numpy/late_senses.py, and the rows that transformers makes of
+seeded pictures and sounds with their processors, in float64.
+
+    sense_rows.py [--beside EMBED] [--mtmd FOLDER] NAME ..
+
+--beside: in place of lines, how far llm-embed (its path) is from them. --mtmd: FOLDER/dots-ocr.bin has the rows of llama.cpp, float32, in place of transformers'. Needs torch, torchvision and transformers 5.24."""
+import argparse
+import base64
+import json
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "numpy"))
+import late_senses  # noqa: E402
+
+sys.path = [path for path in sys.path if not path.endswith("tests/numpy")]  # it has modules of the same names as libraries
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from PIL import Image  # noqa: E402
+
+N_TEXT = 16
+
+
+def text_config(kind, **more):
+    return {"model_type": kind, "hidden_size": N_TEXT, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 8,
+            "vocab_size": 64, "max_position_embeddings": 512, **more}
+
+
+class Case:
+    """A class of transformers: its configuration, that of its processor, and what it makes of a picture or a sound."""
+
+    def __init__(self, kind, of, config, processor, tower, parts, media, dtype=torch.float64, words=()):
+        self.kind, self.of, self.config, self.processor, self.tower, self.parts, self.media = kind, of, config, processor, tower, parts, media
+        self.dtype, self.words = dtype, words
+
+    def model(self):
+        cls = getattr(transformers, self.of)
+        config = cls.config_class(**self.config)
+        config._attn_implementation = "eager"
+        model = cls._from_config(config, attn_implementation="eager").to(self.dtype).eval()
+        shapes = {k: list(v.shape) for k, v in model.state_dict().items() if k.startswith(self.tower) and v.dtype != torch.long and k != "lm_head.weight"}
+        w = late_senses.weights(shapes)
+        found = model.load_state_dict({k: torch.tensor(v, dtype=self.dtype) for k, v in w.items()}, strict=False)
+        if found.unexpected_keys:
+            raise SystemExit(f"unexpected: {found.unexpected_keys}")
+        return model, shapes
+
+    def whole_line(self, name):
+        """Of a model with its text part: the scores of the text's tokens, of the first tokens of the vocabulary."""
+        model, shapes = self.model()
+        inputs, layouts, scores = late_senses.words_of(self.words), [], []
+        for size in self.media:
+            with torch.no_grad():
+                layout, more = self.parts(model, Image.fromarray(late_senses.medium("picture", size)))
+                ids, is_text = [ord("a"), ord("b")], [True, True]
+                for part in layout:
+                    new = [256 + inputs.index(part)] if isinstance(part, str) else [self.config["image_token_id"]] * part
+                    ids, is_text = ids + new, is_text + [isinstance(part, str)] * len(new)
+                ids, is_text = ids + [ord("c"), ord("d")], is_text + [True, True]
+                of = torch.tensor([ids])
+                out = model(input_ids=of, mm_token_type_ids=(of == self.config["image_token_id"]).int(), attention_mask=torch.ones_like(of), **more)
+            layouts.append(layout)
+            scores.append(out.logits[0].double().numpy()[np.array(is_text)][:, :64])
+        data = np.concatenate(scores).astype("<f4")
+        written = json.loads(model.config.to_json_string())
+        return {"name": name, "kind": "whole", "words": inputs, "config": {**written, "architectures": [self.of]}, "processor": self.processor,
+                "shapes": late_senses.packed(shapes), "media": self.media, "layouts": layouts, "n_row": 64, "rows": base64.b64encode(data.tobytes()).decode()}
+
+    def line(self, name):
+        if self.kind == "whole":
+            return self.whole_line(name)
+        model, shapes = self.model()
+        written = json.loads(model.config.to_json_string())
+        of_text = written.get("text_config")
+        if of_text:
+            written["text_config"] = {"hidden_size": of_text["hidden_size"]}
+        rows, layouts = [], []
+        for size in self.media:
+            medium = late_senses.medium(self.kind, size)
+            with torch.no_grad():
+                parts = self.parts(model, Image.fromarray(medium) if self.kind == "picture" else medium)
+            layouts.append([p if isinstance(p, str) else len(p) for p in parts])
+            rows += [p.double().numpy() if hasattr(p, "double") else p for p in parts if not isinstance(p, str)]
+        data = np.concatenate(rows).astype("<f4")
+        return {"name": name, "kind": self.kind, "config": {**written, "architectures": [self.of]}, "processor": self.processor, "shapes": late_senses.packed(shapes),
+                "media": self.media, "layouts": layouts, "n_row": data.shape[1], "rows": base64.b64encode(data.tobytes()).decode()}
+
+
+def double(x):
+    return x.double() if x.is_floating_point() else x
+
+
+def features(x):
+    """The rows of a model's answer."""
+    x = getattr(x, "pooler_output", x)
+    return torch.cat(list(x)) if isinstance(x, (list, tuple)) else x
+
+
+# --- the classes
+
+
+def gemma4v(**more):
+    vision = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 3, "head_dim": 8, "patch_size": 4,
+              "position_embedding_size": 4096, "pooling_kernel_size": 2, **more}
+    processor = {"patch_size": 4, "max_soft_tokens": 70, "pooling_kernel_size": 2, "resample": 3, "image_mean": [0.0] * 3, "image_std": [1.0] * 3, "do_normalize": False}
+
+    def parts(model, picture):
+        x = transformers.Gemma4ImageProcessor(**processor)(picture, return_tensors="pt")
+        return ["<|image>", features(model.get_image_features(double(x["pixel_values"]), x["image_position_ids"], return_dict=True)), "<image|>"]
+
+    config = {"text_config": text_config("gemma4_text", hidden_size_per_layer_input=0, global_head_dim=8), "vision_config": {"model_type": "gemma4_vision", **vision}, "audio_config": None}
+    return Case("picture", "Gemma4ForConditionalGeneration", config, processor, ("model.vision_tower.", "model.embed_vision."), parts, [[40, 30], [9, 70], [120, 40]])
+
+
+def gemma4_whole(**text):
+    """Rows of a picture see each other in layers with a window, but not in models with a vector for each token and layer, where they have those of the token 0."""
+    of = gemma4v()
+    of.kind, of.words, of.tower, of.media = "whole", ("<|image>", "<image|>"), ("",), [[40, 30]]
+    of.config["image_token_id"] = 3
+    of.config["text_config"] |= {"vocab_size": 258, "num_hidden_layers": 4, "layer_types": ["sliding_attention", "full_attention"] * 2, "sliding_window": 9,
+                                 "global_head_dim": 16, "vocab_size_per_layer_input": 258, "pad_token_id": 0, **text}
+
+    def parts(model, picture):
+        x = transformers.Gemma4ImageProcessor(**of.processor)(picture, return_tensors="pt")
+        return ["<|image>", int(x["num_soft_tokens_per_image"][0]), "<image|>"], {"pixel_values": double(x["pixel_values"]), "image_position_ids": x["image_position_ids"]}
+
+    of.parts = parts
+    return of
+
+
+def glm(of="Glm4vForConditionalGeneration", **more):
+    vision = {"depth": 2, "hidden_size": 24, "intermediate_size": 40, "num_heads": 3, "image_size": 28, "patch_size": 4, "spatial_merge_size": 2, "temporal_patch_size": 2,
+              "out_hidden_size": N_TEXT, **more}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "size": {"shortest_edge": 2 * 8 * 64, "longest_edge": 2 * 40 * 64}, "resample": 3}
+
+    def parts(model, picture):
+        x = transformers.Glm4vImageProcessor(**processor)(picture, return_tensors="pt")
+        return ["<|begin_of_image|>", features(model.get_image_features(double(x["pixel_values"]), x["image_grid_thw"], return_dict=True)), "<|end_of_image|>"]
+
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1], "partial_rotary_factor": 1.0}
+    config = {"text_config": text_config("glm4v_text" if "Glm4v" in of else "glm_ocr_text", rope_parameters=rope), "vision_config": vision}
+    return Case("picture", of, config, processor | {"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]},
+                ("model.visual.",), parts, [[40, 30], [9, 70], [120, 40]])
+
+
+def paddle():
+    vision = {"num_hidden_layers": 2, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "image_size": 28, "patch_size": 4, "spatial_merge_size": 2}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 1, "size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}, "resample": 3,
+                 "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+
+    def parts(model, picture):
+        x = transformers.PaddleOCRVLImageProcessor(**processor)(picture, return_tensors="pt")
+        return ["<|IMAGE_START|>", features(model.get_image_features(double(x["pixel_values"]), x["image_grid_thw"], return_dict=True)), "<|IMAGE_END|>"]
+
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]}
+    config = {"text_config": text_config("paddleocr_vl_text", rope_parameters=rope), "vision_config": vision}
+    return Case("picture", "PaddleOCRVLForConditionalGeneration", config, processor, ("model.visual.", "model.projector."), parts, [[40, 30], [9, 70], [120, 40]])
+
+
+def lighton():
+    vision = {"model_type": "pixtral", "num_hidden_layers": 2, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "image_size": 64, "patch_size": 4,
+              "head_dim": 8, "hidden_act": "silu"}
+    processor = {"patch_size": {"height": 4, "width": 4}, "size": {"longest_edge": 64}, "resample": 3, "image_mean": [0.48145466, 0.4578275, 0.40821073],
+                 "image_std": [0.26862954, 0.26130258, 0.27577711]}
+
+    def parts(model, picture):
+        x = transformers.PixtralImageProcessor(**{**processor, "patch_size": {"height": 8, "width": 8}})(picture, return_tensors="pt")
+        return ["<|im_start|>", features(model.get_image_features(double(x["pixel_values"]), x["image_sizes"], return_dict=True)), "<|im_end|>"]
+
+    config = {"text_config": text_config("qwen3"), "vision_config": vision, "spatial_merge_size": 2}
+    return Case("picture", "LightOnOcrForConditionalGeneration", config, processor, ("model.vision_encoder.", "model.vision_projection."), parts,
+                [[40, 30], [70, 9], [120, 40]])
+
+
+def qwen35_whole():
+    """Its layers with attention turn the rows of a picture by line and column."""
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1], "partial_rotary_factor": 0.5, "mrope_interleaved": True}
+    text = text_config("qwen3_5_text", rope_parameters=rope, num_hidden_layers=4, layer_types=["linear_attention"] * 3 + ["full_attention"], head_dim=16, vocab_size=258,
+                       linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=8, linear_value_head_dim=8, linear_conv_kernel_dim=4, tie_word_embeddings=True)
+    vision = {"depth": 1, "hidden_size": 24, "intermediate_size": 40, "num_heads": 3, "patch_size": 4, "spatial_merge_size": 2, "temporal_patch_size": 2,
+              "out_hidden_size": N_TEXT, "num_position_embeddings": 25, "deepstack_visual_indexes": []}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}, "resample": 3,
+                 "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+
+    def parts(model, picture):
+        x = transformers.Qwen2VLImageProcessor(**processor)(picture, return_tensors="pt")
+        return ["<|vision_start|>", int(x["image_grid_thw"].prod() // 4), "<|vision_end|>"], {"pixel_values": double(x["pixel_values"]), "image_grid_thw": x["image_grid_thw"]}
+
+    return Case("whole", "Qwen3_5ForConditionalGeneration", {"text_config": text, "vision_config": vision, "image_token_id": 3, "tie_word_embeddings": True}, processor, ("",),
+                parts, [[40, 30], [70, 30]], words=("<|vision_start|>", "<|vision_end|>"))
+
+
+class Other:
+    """A model that transformers lacks: the rows are those of llama.cpp's mtmd, which another program writes to FOLDER/NAME.bin, [n][n_row] of f32, for pictures that are not
+    resized; without the file, a line without rows."""
+
+    folder = pathlib.Path("/nowhere")
+
+    def __init__(self, of, config, processor, shapes, media, around):
+        self.of, self.config, self.processor, self.shapes, self.media, self.around = of, config, processor, shapes, media, around
+
+    def line(self, name):
+        path = self.folder / (name + ".bin")
+        data = np.fromfile(path, "<f4").reshape(-1, N_TEXT) if path.exists() else np.zeros((0, N_TEXT), "<f4")
+        return {"name": name, "kind": "picture", "limit": 2e-3, "config": {**self.config, "architectures": [self.of]}, "processor": self.processor,
+                "shapes": late_senses.packed(self.shapes), "media": [[w, h] for w, h, n in self.media], "layouts": [[self.around[0], n, self.around[1]] for w, h, n in self.media],
+                "n_row": N_TEXT, "rows": base64.b64encode(data.tobytes()).decode()}
+
+
+def dots():
+    vision = {"embed_dim": 24, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 3, "num_channels": 3, "patch_size": 4, "post_norm": True,
+              "rms_norm_eps": 1e-5, "spatial_merge_size": 2, "temporal_patch_size": 1, "use_bias": False, "is_causal": False, "init_merger_std": 0.02, "initializer_range": 0.02}
+    shapes = {"vision_tower.patch_embed.patchifier.proj.weight": [24, 3, 4, 4], "vision_tower.patch_embed.patchifier.proj.bias": [24],
+              "vision_tower.patch_embed.patchifier.norm.weight": [24], "vision_tower.post_trunk_norm.weight": [24], "vision_tower.merger.ln_q.weight": [24],
+              "vision_tower.merger.ln_q.bias": [24], "vision_tower.merger.mlp.0.weight": [96, 96], "vision_tower.merger.mlp.0.bias": [96],
+              "vision_tower.merger.mlp.2.weight": [N_TEXT, 96], "vision_tower.merger.mlp.2.bias": [N_TEXT]}
+    for part, shape in {"norm1": [24], "norm2": [24], "attn.qkv": [72, 24], "attn.proj": [24, 24], "mlp.fc1": [40, 24], "mlp.fc2": [24, 40], "mlp.fc3": [40, 24]}.items():
+        shapes |= {f"vision_tower.blocks.{l}.{part}.weight": shape for l in range(3)}
+    processor = {"patch_size": 4, "merge_size": 2, "min_pixels": 64, "max_pixels": 40 * 64, "image_mean": [0.48145466, 0.4578275, 0.40821073],
+                 "image_std": [0.26862954, 0.26130258, 0.27577711], "resample": 3}
+    return Other("DotsOCRForCausalLM", {"hidden_size": N_TEXT, "vision_config": vision}, processor, shapes, [[40, 32, 20], [16, 56, 14]], ("<|img|>", "<|endofimg|>"))
+
+
+def lfm2():
+    """Its processor needs torchvision; here, Pillow resizes pictures to the same sizes."""
+    vision = {"model_type": "siglip2_vision_model", "num_hidden_layers": 2, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "patch_size": 4, "num_patches": 25,
+              "vision_use_head": False}
+    processor = {"encoder_patch_size": 4, "downsample_factor": 2, "min_image_tokens": 4, "max_image_tokens": 20, "tile_size": 24, "min_tiles": 2, "max_tiles": 6, "resample": 2,
+                 "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "do_image_splitting": True, "use_thumbnail": True}
+
+    def near(size, least=4 * 64, most=20 * 64):
+        w, h = (max(8, round(x / 8) * 8) for x in size)
+        if w * h > most:
+            return [max(8, int(x / (size[0] * size[1] / most) ** 0.5 // 8) * 8) for x in size]
+        return [w, h] if w * h >= least else [int(-(-x * (least / (size[0] * size[1])) ** 0.5 // 8)) * 8 for x in size]
+
+    def rows(model, picture):
+        a = np.asarray(picture, np.float64) / 255 * 2 - 1
+        ny, nx = a.shape[0] // 4, a.shape[1] // 4
+        x = torch.tensor(a.reshape(ny, 4, nx, 4, 3).transpose(0, 2, 1, 3, 4).reshape(1, ny * nx, 48))
+        return features(model.get_image_features(x, torch.tensor([[ny, nx]]), torch.ones(1, ny * nx, dtype=torch.int32), return_dict=True)).reshape(-1, N_TEXT)
+
+    def parts(model, picture):
+        size = picture.size
+        whole = [rows(model, picture.resize(near(size), Image.BILINEAR))]
+        if np.prod([round(x / 8) * 8 for x in size]) <= 2 * 20 * 64:
+            return ["<|image_start|>", *whole, "<|image_end|>"]
+        across, down = min(sorted({(x, y) for x in range(1, 7) for y in range(1, 7) if 2 <= x * y <= 6}, key=lambda g: g[0] * g[1]), key=lambda g: abs(size[0] / size[1] - g[0] / g[1]))
+        big, out = np.asarray(picture.resize((24 * across, 24 * down), Image.BILINEAR)), []
+        for y in range(down):
+            for x in range(across):
+                out += [f"<|img_row_{y + 1}_col_{x + 1}|>", rows(model, big[24 * y : 24 * y + 24, 24 * x : 24 * x + 24])]
+        return ["<|image_start|>", *out, "<|img_thumbnail|>", *whole, "<|image_end|>"]
+
+    config = {"text_config": text_config("lfm2", layer_types=["full_attention"], head_dim=8), "vision_config": vision, "projector_hidden_size": 30, "downsample_factor": 2}
+    return Case("picture", "Lfm2VlForConditionalGeneration", config, processor, ("model.vision_tower.", "model.multi_modal_projector."), parts,
+                [[40, 30], [64, 12], [90, 50]])
+
+
+def gemma4uv():
+    processor = {"patch_size": 4, "max_soft_tokens": 70, "pooling_kernel_size": 2, "resample": 3, "image_mean": [0.0] * 3, "image_std": [1.0] * 3, "do_normalize": False}
+
+    def parts(model, picture):
+        """Without torchvision, by the processor of Gemma 4, whose patches are joined."""
+        x = transformers.Gemma4ImageProcessor(**processor)(picture, return_tensors="pt")
+        n = int(x["num_soft_tokens_per_image"][0]) * 4
+        at, rows = x["image_position_ids"][0, :n], double(x["pixel_values"])[0, :n]
+        nx, ny = (int(at[:, k].max()) + 1 for k in (0, 1))
+        pixels = rows.reshape(ny, nx, 4, 4, 3).permute(0, 2, 1, 3, 4).reshape(ny // 2, 8, nx // 2, 8, 3).permute(0, 2, 1, 3, 4).reshape(1, n // 4, 192)
+        places = torch.stack(torch.meshgrid(torch.arange(nx // 2), torch.arange(ny // 2), indexing="xy"), -1).reshape(1, -1, 2)
+        return ["<|image>", features(model.get_image_features(pixels, places, return_dict=True)), "<image|>"]
+
+    config = {"text_config": text_config("gemma4_unified_text", hidden_size_per_layer_input=0, global_head_dim=8),
+              "vision_config": {"model_type": "gemma4_unified_vision", "patch_size": 4, "pooling_kernel_size": 2, "mm_embed_dim": N_TEXT, "mm_posemb_size": 80,
+                                "output_proj_dims": N_TEXT}, "audio_config": None}
+    return Case("picture", "Gemma4UnifiedForConditionalGeneration", config, processor, ("model.embed_vision.",), parts, [[40, 30], [9, 70], [120, 40]])
+
+
+def muse():
+    """Its processor needs torchvision. The text model normalises the rows."""
+    vision = {"num_hidden_layers": 5, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "patch_size": 4, "pos_emb_height": 4, "pos_emb_width": 4, "max_position_embeddings": 16}
+    processor = {"patch_size": 4, "temporal_patch_size": 2, "merge_size": 2, "max_image_tokens": 20, "resample": 1, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+
+    def parts(model, picture):
+        w, h = picture.size
+        n, best = [w / 8, h / 8], None
+        if n[0] * n[1] > 20:
+            n = [(20 / (w / h)) ** 0.5 * (w / h), (20 / (w / h)) ** 0.5]
+        sizes = [(x, y) for y in (int(n[1]), int(-(-n[1] // 1))) for x in (int(n[0]), int(-(-n[0] // 1))) if x >= 1 and y >= 1 and x * y <= 20]
+        best = min(sizes, key=lambda s: (abs(s[1] / s[0] - h / w), -s[0] * s[1]))
+        a = np.asarray(picture.resize((8 * best[0], 8 * best[1]), Image.LANCZOS), np.float64) / 255 * 2 - 1
+        ny, nx = a.shape[0] // 4, a.shape[1] // 4
+        x = a.reshape(ny, 4, nx, 4, 3).transpose(0, 2, 4, 1, 3).reshape(ny * nx, 1, 48)
+        seen = model.model.vision_tower(torch.tensor(np.repeat(x, 2, 1).reshape(ny * nx, 96)), torch.tensor([[1, ny, nx]]))
+        return ["<|image_start|>", model.model.vision_projection(model.model.vision_adapter(seen.last_hidden_state)), "<|image_end|>"]
+
+    config = {"text_config": text_config("muse_glimmer_text"), "vision_config": vision, "out_hidden_size": 96, "projector_hidden_size": 20}
+    return Case("picture", "MuseGlimmerForConditionalGeneration", config, processor, ("model.vision_tower.", "model.vision_adapter.", "model.vision_projection."), parts,
+                [[40, 30], [64, 8], [72, 40]])
+
+
+CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--beside")
+    p.add_argument("--mtmd", type=pathlib.Path, default=Other.folder, help="rows of other models")
+    p.add_argument("names", nargs="*")
+    a = p.parse_args()
+    transformers.logging.set_verbosity_error()
+    Other.folder = a.mtmd
+    for name in a.names or CASES:
+        line = json.loads(json.dumps(CASES[name]().line(name)))
+        if not a.beside:
+            print(json.dumps(line))
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            late_senses.Check(a.beside, None, None, folder).rows(line)
+
+
+if __name__ == "__main__":
+    main()
