@@ -45,8 +45,8 @@ def glm5_next(k, w, tokens, n_ctx):
     return linear(rms_norm(x.mean(1), w["output_norm.weight"], eps), w["output.weight"])
 
 
-def model(name, seed, kinds, more={}, every=EVERY):
-    """kinds: K has a state, A chooses rows, B reads what an earlier one has chosen."""
+def model(name, seed, kinds, more={}, every=EVERY, rank=RANK):
+    """kinds: K has a state, A chooses rows, B reads what an earlier one has chosen. rank: of keys and values."""
     w = Weights(seed)
     w.embedding(92, N_EMBD, False)
     index = {}
@@ -58,16 +58,17 @@ def model(name, seed, kinds, more={}, every=EVERY):
         if kind == "K":
             put_delta_rule(w, b, True)
         else:
-            put_latent(w, b, 0)
+            put_latent(w, b, 0, r=rank)
         if kind == "A":
             index = put_indexer(w, b, every=every)
         put_feed(w, l, 1)
     w.norm("output_norm", N_EMBD)
     keys = {**sizes(len(kinds), 0), **index, "attention.head_count_kv": [int(kind != "K") for kind in kinds], "attention.indexer.types": [kind != "B" for kind in kinds],
             "attention.indexer.top_k": 4, "attention.indexer.kpool": every, "attention.indexer.kpool_select_tail": True, "attention.q_lora_rank": LOW, "ssm.conv_kernel": 4,
-            "kda.head_dim": SIZE, "hyper_connection.count": N_HC, "hyper_connection.epsilon": 1e-3, "hyper_connection.sinkhorn_iterations": 5, **more}
+            "kda.head_dim": SIZE, "attention.kv_lora_rank": rank, "hyper_connection.count": N_HC, "hyper_connection.epsilon": 1e-3, "hyper_connection.sinkhorn_iterations": 5, **more}
     add(name, "glm5-next", keys, w, glm5_next)
 
 
 model("glm5-next", 1520, "KABA", {"kda.gate_lower_bound": -3.0, "swiglu_clamp_exp": [0.9, 0.5, 0.7, 0.9], "expert_group_count": 2, "expert_group_used_count": 1})
 model("glm5-next-free", 1523, "KAK", {"attention.indexer.top_k": 8}, every=4)
+model("glm5-next-wide", 1526, "A", rank=66)  # more than there are tokens
