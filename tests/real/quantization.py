@@ -157,7 +157,7 @@ def main():
                 bench.model(file)
             else:
                 print(f"skipped: {a.models} has no {file}")
-    bad = table(bench.rows, a.most)
+    bad = table([r for r in bench.rows if not a.types or r["type"] in a.types], a.most)
     for model, importance, type_, ratio in bad:
         print(f"LOSES: {model} {type_}{' with importance' if importance else ''}: {ratio:.3f}")
     return 1 if bad else 0
