@@ -111,9 +111,9 @@ static inline ggl_visible ggl_visible_within(ggl_visible v, const float *within)
 
 /* Returns the cache whose rows the node reads; NULL: it reads none. */
 static inline ggl_tensor *ggl_cache_of(const ggl_tensor *t) {
-    _Static_assert((int)ATTEND_KV == (int)CHOOSE_ROWS_KV,
-                   "both read their cache as the same source");
-    return t->op == GGL_OP_ATTEND || t->op == GGL_OP_CHOOSE_ROWS ? t->src[ATTEND_KV] : NULL;
+    return t->op == GGL_OP_ATTEND        ? t->src[ATTEND_KV]
+           : t->op == GGL_OP_CHOOSE_ROWS ? t->src[CHOOSE_ROWS_KV]
+                                         : NULL;
 }
 
 /* Returns which source of the node is the table of pages; -1: none. */
