@@ -25,7 +25,7 @@ def sparse_weights(c, w):
 
 def sparse(kind, **more):
     base = {key: value for key, value in EXPERTS["DeepseekV3ForCausalLM"][0].items() if key not in ("scoring_func", "topk_method", "num_nextn_predict_layers")}
-    return {**base, "model_type": kind, "num_key_value_heads": N_HEAD, "rms_norm_eps": 1e-6, **INDEX, **more}, sparse_weights, ["default", "yarn-latent"]
+    return {**base, "model_type": kind, "num_key_value_heads": N_HEAD, "rms_norm_eps": 1e-6, "layer_types": ["indexed_attention"] * base["num_hidden_layers"], **INDEX, **more}, sparse_weights, ["default", "yarn-latent"]
 
 
 KDA, LATENT = {"head_dim": 12, "short_conv_kernel_size": 4}, {"kv_lora_rank": 20, "qk_nope_head_dim": 10, "qk_rope_head_dim": 8, "v_head_dim": 14}
@@ -62,7 +62,7 @@ def ling3(q_rank):
     return {**SIZE, **KDA, **LATENT, "num_key_value_heads": N_HEAD, "model_type": "bailing_hybrid", "how": {"class": "BailingHybridForCausalLM"}, "intermediate_size": N_FF, "num_hidden_layers": 4, "layer_group_size": 2,
             "q_lora_rank": q_rank, "kda_safe_gate": True, "kda_lower_bound": -3.0, "rms_norm_eps": 1e-6, "first_k_dense_replace": 1, "num_experts": N_EXPERT, "num_experts_per_tok": 2,
             "num_shared_experts": 1, "moe_intermediate_size": N_EACH, "n_group": 2, "topk_group": 1, "routed_scaling_factor": 2.5, "norm_topk_prob": True, "tie_word_embeddings": False,
-            "pad_token_id": 0, "theta": 900.0, "d": 8}, ling3_weights, ["default"]
+            "pad_token_id": 0, "theta": 900.0, "d": 8, "linear_conv_kernel_dim": 4, "linear_head_dim": 12, "linear_num_heads": N_HEAD}, ling3_weights, ["default"]
 
 
 def beside_eye(kind):
@@ -202,6 +202,15 @@ HUNYUAN4 = {**SIZE, **LATENT, "num_key_value_heads": N_HEAD, "model_type": "hy_v
             "how": {"pairs": True}}
 
 
+def saved(w):
+    """The names that transformers 5.24 writes, which are not those of published folders."""
+    names = {"hc_attn_layer.hc_pre": "hc_pre.hc_attn_layer", "hc_mlp_layer.hc_pre": "hc_pre.hc_mlp_layer", "model.hc_head": "model.hc_pre.hc_head", "mlp.gate_proj": "mlp.linear_gate",
+             "shared_experts.gate_proj": "shared_experts.linear_gate"}
+    for new, old in names.items():
+        w = {name.replace(new, old): t for name, t in w.items()}
+    return w
+
+
 def dots3_weights(c, w):
     put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
     for l, kind in enumerate(c["layer_types"]):
@@ -232,6 +241,7 @@ CLASSES = {
     "Glm5NextForConditionalGeneration": glm53(-3.0),
     "Glm5NextForConditionalGeneration free": glm53(None, index_kpool=4),
     "HYV4ForCausalLM": (HUNYUAN4, hunyuan4_weights, ["default"]),
+    "HYV4ForCausalLM saved": ({**HUNYUAN4, "layout": saved}, hunyuan4_weights, ["default"]),
     "KimiK3ForConditionalGeneration": nested((KIMI_K3, kimi_k3_weights, [None], kimi_k3), sees="vision_tower", model_type="kimi_k3"),
     "GlmMoeDsaForCausalLM": sparse("glm_moe_dsa", indexer_types=["full", "shared", "full"]),
 }
