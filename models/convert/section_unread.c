@@ -512,10 +512,27 @@ ggl_status llm_arch_convert_each_unread(const arch_conversion *c, arch_unread_fn
 
 /* --- the error -------------------------------------------------------------------------------- */
 
+enum { FEW = 4 }; /* values for which flags are proposed */
+
 typedef struct shown {
     char text[MAX_SHOWN], first[MAX_PATH + 4], refused[MAX_PATH + 400];
-    size_t used, n, n_more;
+    char flags[FEW * (MAX_PATH + 32)];
+    size_t used, n, n_more, n_plain; /* n_plain: of which flags has one */
 } shown;
+
+/* True if the path, pasted as a pattern for --ignore-config, matches only itself. */
+static bool is_plain_path(const char *path) {
+    char plain[MAX_PATH + 4];
+    size_t n = strlen(path);
+    for (size_t i = 0; i <= n; i++)
+        plain[i] = path[i] == '[' || path[i] == ']' ? '_' : path[i];
+    return n == 0 || (llm_arch_is_pasteable(plain, n) && !strchr(plain, '*'));
+}
+
+static void add_flag(char *buf, size_t size, const char *path) {
+    const size_t n = strlen(buf);
+    snprintf(buf + n, size - n, "%s--ignore-config '%s'", n ? " " : "", path);
+}
 
 static void show(void *ctx, const arch_unread *u) {
     shown *x = ctx;
@@ -528,22 +545,15 @@ static void show(void *ctx, const arch_unread *u) {
                  (int)u->refused.n, u->refused.s, u->known.n > 0 ? "; what is read: " : "",
                  (int)u->known.n, u->known.s);
     const char *path = arch_unread_text(u);
-    if (x->n++ == 0)
+    if (x->n == 0)
         snprintf(x->first, sizeof x->first, "%s", u->path);
+    if (x->n++ < FEW && is_plain_path(u->path))
+        x->n_plain++, add_flag(x->flags, sizeof x->flags, u->path);
     if (x->used + strlen(path) + sizeof value > sizeof x->text)
         x->n_more++;
     else
         x->used += (size_t)snprintf(x->text + x->used, sizeof x->text - x->used, "%s%s = %s",
                                     x->used ? ", " : "", path, value);
-}
-
-/* True if the path, pasted as a pattern for --ignore-config, matches only itself. */
-static bool is_plain_path(const char *path) {
-    char plain[MAX_PATH + 4];
-    size_t n = strlen(path);
-    for (size_t i = 0; i <= n; i++)
-        plain[i] = path[i] == '[' || path[i] == ']' ? '_' : path[i];
-    return n == 0 || (llm_arch_is_pasteable(plain, n) && !strchr(plain, '*'));
 }
 
 ggl_status llm_arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
@@ -558,12 +568,12 @@ ggl_status llm_arch_convert_check_config(const arch_conversion *c, ggl_error *er
     if (x.n_more)
         snprintf(more, sizeof more, ", and %zu more", x.n_more);
     llm_arch_line_col(c->section->place, &line, &column);
-    const bool paste = is_plain_path(x.first), named = paste && x.first[0];
+    const bool named = is_plain_path(x.first) && x.first[0];
     return ggl_fail(
         err, GGL_UNSUPPORTED,
         "config.json has values that this conversion does not read: %s%s. If they change what the "
         "model computes, the convert section in %s:%d lacks lines for them; if not, add there: "
-        "ignore config.%.*s. To continue at your own risk: --ignore-config %s%s%s",
+        "ignore config.%.*s. To continue at your own risk: %s",
         x.text, more, c->arch->text.name, line, named ? (int)strcspn(x.first, "[") : 1,
-        named ? x.first : "x", paste ? "'" : "PATTERN", paste ? x.first : "", paste ? "'" : "");
+        named ? x.first : "x", x.n_plain == x.n ? x.flags : "--ignore-config PATTERN");
 }

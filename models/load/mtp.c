@@ -48,6 +48,23 @@ static void close_pair(void *owner) {
     ggl_free(p);
 }
 
+/* Checks that sizes which both files tell are the same. */
+static ggl_status check_sizes(const mtp_pair *p, ggl_str arch, ggl_error *err) {
+    static const char *const sizes[] = {"embedding_length", "vocab_size", "attention.head_count"};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        char key[MOST_NAME];
+        snprintf(key, sizeof key, "%.*s.%s", (int)arch.n, arch.s, sizes[k]);
+        int64_t a, b;
+        if (ggl_gguf_get_integer(p->model, key, &a, NULL) == 1 &&
+            ggl_gguf_get_integer(p->layers, key, &b, NULL) == 1 && a != b)
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "%s has layers that guess for another model: its %s is %" PRId64
+                            ", and that of %s is %" PRId64,
+                            ggl_gguf_name(p->layers), key, b, ggl_gguf_name(p->model), a);
+    }
+    return GGL_OK;
+}
+
 static ggl_status check_architecture(const mtp_pair *p, ggl_str *arch, ggl_error *err) {
     ggl_str of;
     if (ggl_gguf_get_string(p->model, "general.architecture", arch, err) != 1 ||
@@ -55,7 +72,7 @@ static ggl_status check_architecture(const mtp_pair *p, ggl_str *arch, ggl_error
         return ggl_fail(err, GGL_FORMAT, "%s and %s: both need the key general.architecture",
                         ggl_gguf_name(p->model), ggl_gguf_name(p->layers));
     if (of.n == arch->n && memcmp(of.s, arch->s, of.n) == 0)
-        return GGL_OK;
+        return check_sizes(p, of, err);
     return ggl_fail(err, GGL_UNSUPPORTED,
                     "%s has layers that guess for a model of the architecture %.*s, and %s is of "
                     "%.*s",

@@ -105,7 +105,8 @@ def model(name, text, layers, parts=("token_embd", "output"), more=(), first=0):
             ("tokenizer.ggml.scores", "f32", [-float(i) for i in range(len(TOKENS))]),
             ("tokenizer.ggml.token_type", "i32", [2, 3, 3] + [6] * 256 + [1] * (len(TOKENS) - 259)),
             ("tokenizer.ggml.bos_token_id", "u32", 1), ("tokenizer.ggml.eos_token_id", "u32", 2), ("tokenizer.ggml.unknown_token_id", "u32", 0), *more]
-    put(name, gguf_file.gguf(keys, tensors))
+    changed = {key[1:]: (key[1:], *rest) for key, *rest in more if key.startswith("!")}
+    put(name, gguf_file.gguf([changed.get(k[0], k) for k in keys if not k[0].startswith("!")], tensors))
 
 
 def cli(*args, file="g.gguf", **more):
@@ -152,6 +153,8 @@ def guessed(*args, file):
 
 check(guessed("--draft", "mtp.gguf", file="lone.gguf") == guessed("--draft", file="both.gguf"), "layers in a file of their own guess otherwise")
 check(guessed("-md", "mtp.gguf", "--spec-type", "draft-mtp", "-b", "7", file="lone.gguf")[0] == cli("-n", "60", "--temp", "0", file="lone.gguf"), "layers in a file: the text")
+model("wide.gguf", APART, LAYERS + 1, more=[*NEXTN, ("!foretelling.attention.head_count", "u32", 8)], first=LAYERS)
+cli("-n", "4", "--draft", "wide.gguf", file="lone.gguf", code=1, has="layers that guess for another model: its foretelling.attention.head_count is 8, and that of lone.gguf is 4")
 cli("-n", "4", "--draft", "mtp.gguf", file="both.gguf", code=1, has="both.gguf has all that mtp.gguf has: its own layers guess")
 cli("-n", "4", file="mtp.gguf", code=1, has="layers that guess")
 check(cli("-n", "20", "--temp", "0", "--spec-type", "draft-mtp", "--draft", "head.gguf", file="none.gguf") == cli("-n", "20", "--temp", "0", file="none.gguf"),
