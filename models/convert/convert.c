@@ -286,6 +286,18 @@ static ggl_status find_tokenizer(llm_converter *c, ggl_error *err) {
     return ggl_fail(err, s, "%s; %s", first.msg, c->params.tokenizer_advice);
 }
 
+/* Notes that what the folder sees with becomes no part of the file, nor one of its own. */
+static ggl_status note_unseen(llm_converter *c, ggl_error *err) {
+    if (c->is_file || c->params.eye ||
+        !llm_json_get_kind(&c->config->root, "vision_config", JSON_OBJECT) ||
+        llm_convert_finds_eye(c->folder, NULL))
+        return GGL_OK;
+    return llm_converter_note(c, "the model sees no pictures: what config.json describes as "
+                                 "vision_config is left out, as no descriptor reads it")
+               ? GGL_OK
+               : llm_converter_no_memory(err);
+}
+
 /* In a dry run, stores the error as a fault and returns GGL_OK. */
 static ggl_status settle(llm_converter *c, ggl_status s, ggl_error *err) {
     if (s == GGL_OK || s == GGL_NOMEM || !c->params.dry_run)
@@ -465,7 +477,9 @@ static ggl_status open_parts(llm_converter *c, ggl_status tensors, const ggl_err
         s = settle(c, ggl_pass(err, tensors_err), err);
     else if (wanted && !c->conv.no_keys)
         s = settle(c, open_tensors(c, err), err);
-    return s == GGL_OK ? settle(c, find_tokenizer(c, err), err) : s;
+    if (s == GGL_OK)
+        s = settle(c, find_tokenizer(c, err), err);
+    return s == GGL_OK ? note_unseen(c, err) : s;
 }
 
 /* Fails if the folder's weights are still downloaded (library/hub/hub_files.c): some may be absent, or of an
