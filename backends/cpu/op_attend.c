@@ -15,9 +15,11 @@ enum { SPAN = 1024 };
 /* --- compile ------------------------------------------------------------------------------- */
 
 /* Returns the most spans that a query can see; one more, as a ring's positions may begin within a
- * span. */
+ * span. Rows that are chosen may be more than the store has: one is read as often as it is named. */
 static int64_t most_spans(const cpu_step *s) {
-    return (s->attend.kept[0].store->n_pos + SPAN - 1) / SPAN + 1;
+    const int64_t n_pos = s->attend.kept[0].store->n_pos,
+                  n = cpu_attend_is_chosen(s) ? cpu_max(n_pos, s->src[ATTEND_CHOSEN].ne[0]) : n_pos;
+    return (n + SPAN - 1) / SPAN + 1;
 }
 
 /* Returns the floats of a partial result of one query: m, l, o[e]. */

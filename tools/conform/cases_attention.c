@@ -470,6 +470,20 @@ static ggl_tensor *attend_chosen(conform_build *c) {
     return case_node(c, GGL_OP_ATTEND, src, 10, num, 3);
 }
 
+/* More numbers of positions than the store has rows, size[4] of them: rows that are read several times. */
+static const conform_form often[] = {{.size = {16, 16, 4, 2, 20000}, .n = 3, .n_batch = 1},
+                                     {.size = {16, 16, 4, 2, 1500}, .n = 12, .n_batch = 9}};
+
+static ggl_tensor *attend_often(conform_build *c) {
+    const int64_t *s = c->f.size, d = s[0], e = s[1], h = s[2], g = s[3];
+    case_positions(c);
+    case_slots(c);
+    c->about = 1;
+    ggl_tensor *src[10] = {VALUE(c, d, h), OP2(c, CACHE, VALUE(c, d, g), VALUE(c, e, g))};
+    src[9] = OP1(c, ABS, whole_numbers(c, VALUE(c, s[4])));
+    return case_node(c, GGL_OP_ATTEND, src, 10, (double[]){NAN, NAN, NAN}, 3);
+}
+
 #define ATTEND(NAME, fn, list)                                                                     \
     .name = NAME, .op = GGL_OP_ATTEND, .build = fn, FORM_LIST(list), .bound = 2e-3,                \
     .bound_quantized = 3e-2
@@ -523,5 +537,6 @@ static const conform_case kept[] = {
 KIND(kept, kept);
 
 static const conform_case spans[] = {{ATTEND("attend_long", attend_of, longs)},
-                                     {ATTEND("attend_long_choice", attend_chosen, long_choice)}};
+                                     {ATTEND("attend_long_choice", attend_chosen, long_choice)},
+                                     {ATTEND("attend_often", attend_often, often)}};
 KIND(spans, spans);
