@@ -117,8 +117,7 @@ static bool is_same_text(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* True also of other names of one file. */
-static bool is_same_path(const char *a, const char *b) {
+bool llm_is_same_path(const char *a, const char *b) {
     os_stat x, y;
     return is_same_text(a, b) ||
            (a && b && ggl_os_stat(a, &x) && ggl_os_stat(b, &y) && ggl_os_is_same(&x, &y));
@@ -135,10 +134,10 @@ bool llm_loading_is_same(const llm_loading *a, const llm_loading *b) {
     const ggl_gguf_params none = {0};
     const llm_model_params *m = &a->model, *n = &b->model;
     const ggl_gguf_params *f = m->gguf ? m->gguf : &none, *g = n->gguf ? n->gguf : &none;
-    return is_same_path(a->path, b->path) && is_same_text(a->type, b->type) && a->eye == b->eye &&
-           is_same_text(m->mtp, n->mtp) && is_same_text(m->arch_path, n->arch_path) &&
-           is_same_text(m->arch_dirs, n->arch_dirs) && f->no_mmap == g->no_mmap &&
-           f->lock == g->lock &&
+    return llm_is_same_path(a->path, b->path) && is_same_text(a->type, b->type) &&
+           a->eye == b->eye && llm_is_same_path(m->mtp, n->mtp) &&
+           is_same_text(m->arch_path, n->arch_path) && is_same_text(m->arch_dirs, n->arch_dirs) &&
+           f->no_mmap == g->no_mmap && f->lock == g->lock &&
            is_same_list(m->override, m->n_override, n->override, n->n_override) &&
            m->ignore.is_fixed == n->ignore.is_fixed &&
            m->ignore.are_members == n->ignore.are_members &&

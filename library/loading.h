@@ -24,6 +24,8 @@ typedef struct llm_loading {
 /* Statuses as of llm_open. */
 ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err);
 
+/* True also of other names of one file, and if both are NULL. */
+bool llm_is_same_path(const char *a, const char *b);
 /* True if both read the same files in the same way, so that what one of them opens can be shared (llm_model_beside), if the files have not
  * changed since. */
 bool llm_loading_is_same(const llm_loading *a, const llm_loading *b);

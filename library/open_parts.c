@@ -192,6 +192,16 @@ static llm_placement_names placement_names(const llm_opening *o) {
                                                          : "n_ctx (-c)"};
 }
 
+/* Layers of the model itself, in a file, are of the model that is open, if it was opened with them. */
+static ggl_status check_mtp(const llm_opening *o, const char *mtp, ggl_error *err) {
+    if (!o->beside || !mtp || llm_is_same_path(mtp, llm_model_mtp(o->beside)))
+        return GGL_OK;
+    return ggl_fail(err, GGL_USAGE,
+                    "%s %s has layers of the model itself, and another context of an open model "
+                    "reads no file: open the model with it (llm_open)",
+                    llm_open_name(o, LLM_OPEN_draft), mtp);
+}
+
 ggl_status llm_open_parts_of(llm_open_parts *parts, const llm_opening *o, ggl_error *err) {
     const llm_open_params *p = &o->params;
     *parts = (llm_open_parts){.how = o,
@@ -242,8 +252,9 @@ ggl_status llm_open_parts_of(llm_open_parts *parts, const llm_opening *o, ggl_er
     parts->guessing.placement.names = parts->placement.names;
     parts->guessing.placement.names.device = llm_open_name(o, LLM_OPEN_draft_device);
     parts->guessing.placement.names.n_gpu_layers = llm_open_name(o, LLM_OPEN_draft_n_gpu_layers);
-    const ggl_status st =
-        read_type(&parts->session.type_k, o, LLM_OPEN_cache_type_k, p->cache_type_k, err);
+    ggl_status st = check_mtp(o, parts->loading.model.mtp, err);
+    if (st == GGL_OK)
+        st = read_type(&parts->session.type_k, o, LLM_OPEN_cache_type_k, p->cache_type_k, err);
     return st == GGL_OK
                ? read_type(&parts->session.type_v, o, LLM_OPEN_cache_type_v, p->cache_type_v, err)
                : st;

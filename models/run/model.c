@@ -26,6 +26,7 @@ struct llm_model {
     llm_arch *arch;
     char *arch_origin;
     ggl_arena arena;
+    const char *mtp; /* as in llm_model_params */
     llm_arch_ignore ignore;
     ggl_repacked *repacked;           /* of the weights that its sessions read */
     llm_tokenizer *_Atomic tokenizer; /* made by the first call of llm_model_tokenizer */
@@ -203,10 +204,19 @@ static ggl_status make_repacked(llm_model *m, ggl_error *err) {
     return st;
 }
 
+/* Joins the file of layers that guess, if there is one. */
+static ggl_status join_mtp(llm_model *m, const llm_model_params *params, ggl_error *err) {
+    if (!params || !params->mtp)
+        return GGL_OK;
+    m->mtp = ggl_arena_strndup(&m->arena, params->mtp, strlen(params->mtp));
+    return m->mtp ? llm_mtp_join(&m->file, params->mtp, params->gguf, err)
+                  : ggl_fail(err, GGL_NOMEM, "out of memory");
+}
+
 static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st,
                             const llm_model_params *params, ggl_error *err) {
-    if (st == GGL_OK && params && params->mtp)
-        st = llm_mtp_join(&m->file, params->mtp, params->gguf, err);
+    if (st == GGL_OK)
+        st = join_mtp(m, params, err);
     if (st == GGL_OK && params)
         st = llm_override_keys(m->file, params->override, params->n_override, err);
     if (st == GGL_OK)
@@ -277,6 +287,7 @@ ggl_status llm_model_beside(llm_model **out, llm_model *m, ggl_error *err) {
     n->file = of->file;
     n->arch = of->arch;
     n->arch_origin = of->arch_origin;
+    n->mtp = of->mtp;
     n->ignore = of->ignore;
     n->repacked = of->repacked;
     atomic_fetch_add(&of->n_beside, 1);
@@ -312,6 +323,10 @@ const ggl_gguf *llm_model_file(const llm_model *m) {
 
 const llm_arch *llm_model_arch(const llm_model *m) {
     return m->arch;
+}
+
+const char *llm_model_mtp(const llm_model *m) {
+    return m->mtp;
 }
 
 const char *llm_model_arch_origin(const llm_model *m) {

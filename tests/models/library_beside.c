@@ -2,6 +2,7 @@
  * do, and they share the prepared weights. */
 #include <pthread.h>
 
+#include "ggl/internal/gguf.h"
 #include "ggl/internal/sched.h"
 #include "library_test.h"
 #include "opening.h"
@@ -146,6 +147,27 @@ TEST(weights_are_shared) {
     REQUIRE((first = open_with("builtin:stories", kinds[0])));
     CHECK_INT(own_weights(first), all);
     llm_close(first);
+}
+
+/* Layers that guess, in a file of their own, were joined when the model was opened, or are refused. */
+TEST(layers_in_a_file) {
+    const float x[1] = {0};
+    const int64_t ne[1] = {1};
+    char name[4096];
+    ggl_error err;
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = 32}), *out = c;
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    REQUIRE(c && w);
+    ggl_gguf_put_string(w, "general.architecture", "llama", 5);
+    ggl_gguf_put_tensor(w, "blk.99.x.weight", GGL_F32, 1, ne, x);
+    snprintf(name, sizeof name, "%s", test_path("layers.gguf"));
+    REQUIRE_OK(ggl_gguf_writer_write(w, name, &err), &err);
+    ggl_gguf_writer_free(w);
+    const llm_open_params p = {.size = sizeof p, .n_ctx = 32, .draft = name};
+    CHECK_INT(llm_open_beside(&out, c, &p, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "layers.gguf has layers of the model itself");
+    CHECK(!out);
+    llm_close(c);
 }
 
 /* What says how a file is read cannot be said again. */
