@@ -41,7 +41,7 @@ static sides follow(const llm_arch_picture *rule, sides own, double side) {
     if (to.width * to.height <= most)
         return to;
     /* A thin picture is a block high at least, and an enlarged one is rounded up: the longer side gives way. */
-    const double shorter = fmin(to.width, to.height),
+    const double shorter = fmin(fmin(to.width, to.height), floor(most / (side * side)) * side),
                  longer = fmax(floor(most / shorter / side) * side, side);
     return to.width > to.height ? (sides){longer, shorter} : (sides){shorter, longer};
 }

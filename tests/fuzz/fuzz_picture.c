@@ -14,13 +14,16 @@ static void prepare(const llm_picture *p, uint8_t choice) {
     const llm_arch_picture rule = {.patch = patch,
                                    .size = patch * block * (1 + choice % 7),
                                    .block = block,
-                                   .fit = (llm_arch_fit)(choice % 6),
+                                   .fit = (llm_arch_fit)(choice % (LLM_FIT_FILL + 1)),
                                    .resize = (llm_arch_resize)(choice / 6 % 5),
                                    .least = choice * 3,
                                    .most = choice * 3 + 40,
                                    .std = {1, 1, 1},
                                    .first = choice % 3,
-                                   .table = choice % 4};
+                                   .table = choice % 4,
+                                   .between =
+                                       (llm_arch_between)(choice / 4 % (LLM_BETWEEN_WIDE + 1)),
+                                   .crossed = choice / 16 % 2};
     llm_picture *seen;
     llm_picture_rows *r;
     llm_picture_fit f;

@@ -414,6 +414,9 @@ TEST(fits) {
     expect_fit(&rule, 1, 1, 56, 56);
     expect_fit(&rule, 5, 1000, 28, 812); /* 0 wide at first, and so too small */
     expect_fit(&rule, 10000, 10000, 980, 980);
+    rule.least = 28 * 28 + 100, rule.most = 28 * 28 + 700; /* not two whole blocks */
+    expect_fit(&rule, 16, 17, 28, 28);
+    rule = follows;
     rule.fit = LLM_FIT_FILL;
     expect_fit(&rule, 1, 1, 980, 980);
     expect_fit(&rule, 640, 480, 1148, 840); /* enlarged, and rounded down */
