@@ -135,8 +135,9 @@ static ggl_status check(const llm_arch_picture *rule, int64_t width, int64_t hei
                         "table of %lld",
                         name, (long long)rule->patch, (long long)rule->block,
                         (long long)rule->first, (long long)rule->table);
-    if (is_counted ? rule->least < 0 || rule->most < 1 || rule->least > rule->most
-                   : rule->size < rule->patch * rule->block || rule->size > SIDE)
+    const int64_t side = rule->patch * rule->block;
+    if (is_counted ? rule->least < 0 || rule->most < side * side || rule->least > rule->most
+                   : rule->size < side || rule->size > SIDE)
         return ggl_fail(err, GGL_USAGE, "%s: sides of %lld pixels, or %lld to %lld pixels in all",
                         name, (long long)rule->size, (long long)rule->least, (long long)rule->most);
     if ((is_counted || rule->fit == LLM_FIT_AREA) &&

@@ -458,6 +458,10 @@ TEST(rules_and_shapes_without_a_size) {
     rule = follows;
     rule.least = rule.most + 1;
     CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_USAGE);
+    rule.least = 1, rule.most = 28 * 28 - 1; /* no whole block */
+    for (rule.fit = LLM_FIT_FOLLOW; rule.fit <= LLM_FIT_FILL; rule.fit++)
+        if (llm_arch_fit_is_counted(rule.fit))
+            CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_USAGE);
     rule = follows;
     rule.fit = LLM_FIT_PAD;
     CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_USAGE);
