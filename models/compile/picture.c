@@ -221,6 +221,9 @@ enum {
 };
 _Static_assert(TILES_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
 
+static const char one_size[] = "tiles of one size go with a picture of one size: fit = "
+                               "\"stretch\", \"pad\" or \"crop\"";
+
 /* Reads a side of a grid, in pixels, as a number of tiles. */
 static bool read_side(arch_eval *ev, const arch_expr *e, const arch_value *x, int64_t size,
                       int32_t *out) {
@@ -238,6 +241,10 @@ static bool read_side(arch_eval *ev, const arch_expr *e, const arch_value *x, in
 static bool read_grids(arch_eval *ev, const arch_expr *e, const arch_value *v, int64_t size,
                        llm_arch_tiles *t) {
     const bool is_list = v->kind == VAL_LIST;
+    if (size < 1) {
+        llm_arch_error(ev, e->place, "%s", one_size);
+        return false;
+    }
     if (is_list && (v->n % 2 != 0 || v->n < 2 || v->n > 2 * LLM_ARCH_MAX_GRIDS)) {
         llm_arch_error(ev, e->place,
                        "1 to %d pairs of a width and a height in pixels are expected, but the list "
@@ -257,8 +264,11 @@ static bool read_grids(arch_eval *ev, const arch_expr *e, const arch_value *v, i
 /* Checks that no grid has more tiles than a picture may have. */
 static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_picture *p) {
     const llm_arch_tiles *t = &p->tiles;
-    const int64_t across = (t->most + p->size - 1) / p->size;
-    int64_t most = t->by == LLM_TILES_LONGEST ? across * across : t->most;
+    int64_t most = t->most;
+    if (t->by == LLM_TILES_LONGEST && p->size > 0) {
+        const int64_t across = (t->most + p->size - 1) / p->size;
+        most = across * across;
+    }
     for (int k = 0; k < t->n_grid; k++) {
         const int64_t n = (int64_t)t->grid[k][0] * t->grid[k][1];
         most = n > most ? n : most;
@@ -280,10 +290,8 @@ static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_pictur
                                       : t->by != LLM_TILES_RATIO && p->fit != LLM_FIT_STRETCH &&
                                             p->fit != LLM_FIT_PAD && p->fit != LLM_FIT_CROP)
         llm_arch_error(ev, e->mark, "%s",
-                       t->by == LLM_TILES_SHAPE
-                           ? "tiles by shape go with fit = \"area\""
-                           : "tiles of one size go with a picture of one size: fit = \"stretch\", "
-                             "\"pad\" or \"crop\"");
+                       t->by == LLM_TILES_SHAPE ? "tiles by shape go with fit = \"area\""
+                                                : one_size);
     else
         return true;
     return false;

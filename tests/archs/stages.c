@@ -229,6 +229,7 @@ TEST(over_rows) {
 }
 
 #define PICTURE "picture(patch = 2, mean = 0, std = 1, size = 4"
+#define UNSIZED "picture(patch = 2, mean = 0, std = 1, fit = \"follow\", most = 100"
 #define SEEN    "input seen [2, 2, 3] from tiles("
 
 TEST(tiles) {
@@ -253,6 +254,13 @@ TEST(tiles) {
          "tiles by shape go with fit = \"area\""},
         {SEEN PICTURE ", fit = \"area\"), by = \"fit\", most = 4)\n" PLAIN,
          "tiles of one size go with a picture of one size"},
+        {SEEN UNSIZED "), by = \"fit\", grids = [4, 8])\n" PLAIN,
+         "tiles of one size go with a picture of one size"},
+        {SEEN UNSIZED "), by = \"longest\", most = 4)\n" PLAIN,
+         "tiles of one size go with a picture of one size"},
+        {SEEN UNSIZED "), by = \"ratio\", most = 4)\n" PLAIN, "tiles by ratio need a size"},
+        {SEEN UNSIZED "), by = \"ratio\", most = 4, size = 4, above = 9)\n" PLAIN,
+         "nothing reads 'seen'"},
         {SEEN PICTURE "), by = \"fit\", most = 4, tile = 3)\n" PLAIN,
          "a text of less than 64 bytes is expected"},
         {SEEN "tiles(" PICTURE "), by = \"fit\", most = 4), by = \"fit\", most = 4)\n" PLAIN,
