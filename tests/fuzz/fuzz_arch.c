@@ -9,25 +9,29 @@
 #include "ggl/internal/graph.h"
 #include "llm/internal/arch.h"
 
-static void build(const llm_arch *arch, const llm_arch_toy *toy, const char *only) {
+/* layer: of those that guess. Returns how many there are. */
+static int build(const llm_arch *arch, const llm_arch_toy *toy, const char *only, int layer) {
     ggl_graph_params p = ggl_graph_default();
-    const llm_arch_params params = {.size = sizeof params, .only = only};
+    const llm_arch_params params = {.size = sizeof params, .only = only, .guess_layer = layer};
     ggl_error err = {0};
     llm_arch_result result;
     p.n_pos = 64;
     p.n_batch = 2;
     ggl_graph *g = ggl_graph_new(&p);
     if (!g)
-        return;
+        return 0;
     ggl_status s = llm_arch_build(arch, llm_arch_toy_source(toy), &params, g, &result, &err);
     require(s == GGL_OK || err.msg[0]);
     if (s == GGL_OK && ggl_graph_finish(g, &err) == GGL_OK) {
-        const bool guesses = only && strcmp(only, "guess") == 0; /* with the rows of further ones */
+        /* with the rows of further ones; in turn, these or guesses */
+        const bool guesses = only && strcmp(only, "guess") == 0 && !result.guess_in_turn;
         require(only ? ggl_graph_n_outputs(g) == 1 + guesses : ggl_graph_n_outputs(g) >= 1);
         fuzz_eval(g);
     }
+    const int n = s == GGL_OK ? result.n_guess_layers : 0;
     llm_arch_result_fini(&result);
     ggl_graph_free(g);
+    return n;
 }
 
 /* All outputs in one graph, and each alone. */
@@ -49,7 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         llm_arch_toy_freeze(toy);
         for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++)
             if (!outputs[k] || llm_arch_has_output(arch, outputs[k]))
-                build(arch, toy, outputs[k]);
+                if (build(arch, toy, outputs[k], 0) > 1 && outputs[k])
+                    build(arch, toy, outputs[k], 1);
         llm_arch_toy_free(toy);
     }
     llm_arch_free(arch);
