@@ -1,7 +1,11 @@
 """Folders of models whose text parts alone are read, for ./folders.py: DeepSeek-OCR, after the authors' modeling_deepseekv2.py with
 use_mla false, and Muse Glimmer, after modeling_muse_glimmer.py of transformers."""
 from folders import *
+from folders import CLASSES as FIRST
 from folders_experts import N_EACH, N_EXPERT, common_weights, expert_weights, gated_weights
+from folders_late import SIZE, attention, put
+from folders_more import CLASSES as MORE
+from folders_more import lfm2_weights
 
 POST_EPS = 1e-8
 
@@ -79,7 +83,58 @@ MUSE = {"kind": "muse-glimmer", "d": 16, "theta": 500.0, "hidden_size": N_EMBD, 
         "output_multiplier": 0.6, "final_logit_softcapping": 2.0, "tie_word_embeddings": False, "attention_bias": False, "attention_dropout": 0.0,
         "layout": within_language_model, "write": with_text_config}
 
+# --- those whose rows in ./recorded.txt transformers gave: the text parts of models that see
+
+
+def turned(config, sections):
+    """The parts of the rotation for time, line and column, in either form of ./folders.py."""
+    name = "rope_parameters" if "rope_parameters" in config else "rope_scaling"
+    old = config[name] or {"type": "default"}
+    return {**config, name: {**old, "mrope_section": sections}}
+
+
+def seeing(of, tower, vision, sections=None, flat=False, names="model.language_model.", **outside):
+    """The class with its text part under other names, beside the configuration of its eye. flat: the text part's values are outside."""
+    config, weights, scalings, *_ = of
+
+    def write(config):
+        config = turned(config, sections) if sections else config
+        config = {key: value for key, value in config.items() if value is not None or key == "rope_scaling"}
+        return {**outside, "vision_config": vision, **(config if flat else {"text_config": config})}
+
+    def layout(w):
+        return {name.replace("model.", names, 1) if name.startswith("model.") else name: t for name, t in w.items()}
+
+    return {**config, "write": write, "layout": layout, "how": {"sees": tower, **config.get("how", {})}}, weights, scalings
+
+
+def glm4v_weights(c, w):
+    d = c["d"]
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for l in range(c["num_hidden_layers"]):
+        put(w, f"model.layers.{l}.", dict.fromkeys(("input_layernorm", "post_attention_layernorm", "post_self_attn_layernorm", "post_mlp_layernorm"), N_EMBD) | attention(d)
+            | {"mlp.gate_up_proj": (2 * N_FF, N_EMBD), "mlp.down_proj": (N_EMBD, N_FF)}
+            | ({f"self_attn.{n}_proj.bias!": rows * d for n, rows in (("q", N_HEAD), ("k", N_KV), ("v", N_KV))} if c["like"]["bias"] else {}))
+
+
+SIGHT = {"hidden_size": 16, "num_heads": 2, "depth": 1, "intermediate_size": 16, "image_size": 8, "patch_size": 4, "out_hidden_size": N_EMBD}
+TOWER = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16, "image_size": 8, "patch_size": 4}
+GLM_SEES = {**SIZE, "intermediate_size": N_FF, "num_hidden_layers": 3, "rms_norm_eps": EPS, "hidden_act": "silu", "d": 16, "head_dim": 16, "theta": 500.0, "tie_word_embeddings": False}
+GLM_IDS = {"image_token_id": 39, "video_token_id": 38, "image_start_token_id": 37, "image_end_token_id": 36, "video_start_token_id": 35, "video_end_token_id": 34}
+
 CLASSES = {
+    "Glm4vForConditionalGeneration": seeing(({**GLM_SEES, "model_type": "glm4v_text", "head_dim": None, "d": 12, "partial": 0.5, "like": {"bias": True}}, glm4v_weights, ["default", "yarn"]),
+                                            "model.visual", SIGHT, [1, 1, 1], model_type="glm4v", **GLM_IDS),
+    "GlmOcrForConditionalGeneration": seeing(({**GLM_SEES, "model_type": "glm_ocr_text", "like": {"bias": False}}, glm4v_weights, ["default"]), "model.visual", SIGHT, [4, 2, 2],
+                                             model_type="glm_ocr", **GLM_IDS),
+    "PaddleOCRVLForConditionalGeneration": seeing((llama_config("qwen2vl", d=16, head_dim=16, theta=500.0, tied=False, use_bias=False), llama_weights, ["default", "yarn"]), ("model.visual", "model.projector"),
+                                                  TOWER, [2, 3, 3], flat=True, names="model.", model_type="paddleocr_vl", image_token_id=39, video_token_id=38, vision_start_token_id=37,
+                                                  compression_ratio=1.0, use_3d_rope=True, rope_is_neox_style=True, weight_share_add_bias=True),
+    "LightOnOcrForConditionalGeneration": seeing(({**FIRST["Qwen3ForCausalLM"][0], "model_type": "qwen3"}, llama_weights, ["default"]), ("model.vision_encoder", "model.vision_projection"),
+                                                 {**TOWER, "model_type": "pixtral", "head_dim": 8, "hidden_act": "silu"}, model_type="lighton_ocr", image_token_id=39, spatial_merge_size=2),
+    "Lfm2VlForConditionalGeneration": seeing(({**MORE["Lfm2ForCausalLM"][0], "model_type": "lfm2"}, lfm2_weights, ["default"]), ("model.vision_tower", "model.multi_modal_projector"),
+                                             {**TOWER, "model_type": "siglip2_vision_model", "num_patches": 4}, model_type="lfm2_vl", image_token_id=39, downsample_factor=2, projector_hidden_act="gelu",
+                                             projector_bias=True, projector_use_layernorm=True, projector_hidden_size=16),
     "DeepseekOCRForCausalLM": ({**OCR, "rms_norm_eps": EPS, "routed_scaling_factor": 1.3}, deepseek_ocr_weights, [None]),
     "DeepseekOCRForCausalLM published": (OCR, deepseek_ocr_weights, [None]),
     "MuseGlimmerForConditionalGeneration": (MUSE, muse_glimmer_weights, ["default", "linear", "yarn"]),
