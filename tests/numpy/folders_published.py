@@ -65,6 +65,11 @@ REFUSED = {"Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"},
            "MiniMaxText01ForCausalLM": [({"postnorm": False}, "the row before its norm"), ({"layernorm_linear_attention_alpha": 1.0}, "another factor after lightning attention")],
            "Spark2_5ForCausalLM": [({"gate_attn_act_mode": "tanh"}, "without a sigmoid"), ({"layer_types": ["full_attention"] * 2 + ["other"]}, "layers of a kind")],
            "MapleForCausalLM": [({"nope_on_global_attention": False}, "positions in layers that see everything"), ({"num_shared_experts": 1}, "shared experts")],
+           "HunYuanMoEV1ForCausalLM": [({"moe_topk": [2, 1, 2]}, "different numbers of experts"), ({"use_mla": True}, "latent attention"), ({"norm_topk_prob": False}, "other shares")],
+           "HYV3ForCausalLM": [({"mlp_layer_types": ["dense", "sparse", "dense"]}, "dense layers after"), ({"route_norm": False}, "other shares"), ({"hidden_act": "gelu"}, "an activation")],
+           "BambaForCausalLM": [({"mamba_n_groups": 2}, "several groups"), ({"mamba_proj_bias": True}, "biases of the state spaces")],
+           "Glm4vForConditionalGeneration": [({"other_value": 3}, "other_value")],
+           "PaddleOCRVLForConditionalGeneration": [({"rope_is_neox_style": False}, "another rotation"), ({"use_bias": True}, "or biases")],
            "FalconH1ForCausalLM": LIMITED, "Mamba2ForCausalLM": LIMITED}
 
 
