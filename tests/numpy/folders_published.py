@@ -70,6 +70,11 @@ REFUSED = {"Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"},
            "BambaForCausalLM": [({"mamba_n_groups": 2}, "several groups"), ({"mamba_proj_bias": True}, "biases of the state spaces")],
            "Glm4vForConditionalGeneration": [({"other_value": 3}, "other_value")],
            "PaddleOCRVLForConditionalGeneration": [({"rope_is_neox_style": False}, "another rotation"), ({"use_bias": True}, "or biases")],
+           "ExaoneMoeForCausalLM": [({"sliding_window": None}, "without sliding_window"), ({"mlp_layer_types": ["dense", "sparse", "dense", "sparse"]}, "dense layers after")],
+           "LagunaForCausalLM": [({"gating": "per-element"}, "a gate of another size"), ({"moe_router_logit_softcapping": 5.0}, "capped scores"), ({"layer_types": ["full_attention"] * 3}, "without windows"),
+                                 ({"layer_types": ["conv"] * 3}, "layers of a kind")],
+           "Cohere2MoeForCausalLM": [({"expert_selection_fn": "softmax"}, "not chosen by a sigmoid"), ({"shared_expert_combination_strategy": "sum"}, "a sum of shared"),
+                                     ({"prefix_dense_sliding_window_pattern": 2}, "some have a window")],
            "FalconH1ForCausalLM": LIMITED, "Mamba2ForCausalLM": LIMITED}
 
 
