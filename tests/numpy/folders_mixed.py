@@ -1,4 +1,6 @@
 """Folders of classes whose GGUF files ran before their folders, as ./folders_late.py has them: rows in ./recorded.txt are transformers'."""
+import numpy as np
+
 from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
 from folders_experts import N_EACH, N_EXPERT
 from folders_late import FEED, SIZE, attention, put
@@ -68,8 +70,50 @@ def older(changes, *without):
     return lambda config: config if "rope_parameters" in config else {**{key: value for key, value in config.items() if key not in without}, **changes}
 
 
+def guessing(of, p, names, prefix, **more):
+    """The class with a layer that guesses, whose tensors begin with prefix: the last layer's once more, and those at the names, joined to p."""
+    config, weights, *_ = of
+
+    def layout(w):
+        last = f"model.layers.{config['num_hidden_layers'] - 1}."
+        shapes = dict(zip(names, ((N_EMBD, 2 * N_EMBD), N_EMBD, N_EMBD, N_EMBD)))
+        return {**w, **{prefix + name.removeprefix(last): t for name, t in w.items() if name.startswith(last)},
+                **{f"{p}{name}.weight": np.full(shape, 0.01 if isinstance(shape, tuple) else 1.0) for name, shape in shapes.items()}}
+
+    return {**config, "num_nextn_predict_layers": 1, "how": {"layout": layout, "guesses": prefix.split(".")[0] if p == "mtp." else p, "keys": more}}, weights, ["default"]
+
+
+def kimi_weights(c, w):
+    ends(c, w)
+    n, d, rot, r, dv = N_HEAD, c["qk_nope_head_dim"], c["qk_rope_head_dim"], c["kv_lora_rank"], c["v_head_dim"]
+    s = c["linear_attn_config"]["head_dim"]
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        put(w, p, NORMS | (FEED if l < 1 else {"block_sparse_moe.gate": (N_EXPERT, N_EMBD), "block_sparse_moe.gate.e_score_correction_bias!": N_EXPERT} | feed("block_sparse_moe.shared_experts.", N_EACH) | {
+            f"block_sparse_moe.experts.{e}.{name}": shape for e in range(N_EXPERT) for name, shape in (("w1", (N_EACH, N_EMBD)), ("w3", (N_EACH, N_EMBD)), ("w2", (N_EMBD, N_EACH)))}))
+        put(w, p + "self_attn.", {"q_proj": (n * (d + rot), N_EMBD), "kv_a_proj_with_mqa": (r + rot, N_EMBD), "kv_a_layernorm": r, "kv_b_proj": (n * (d + dv), r), "o_proj": (N_EMBD, n * dv)}
+            if l + 1 in c["linear_attn_config"]["full_attn_layers"] else {
+                **{f"{name}_proj": (n * s, N_EMBD) for name in "qkv"}, **{f"{name}_conv1d": (n * s, 1, 4) for name in "qkv"}, "f_a_proj": (s, N_EMBD), "f_b_proj": (n * s, s), "dt_bias!": n * s,
+                "A_log!": (1, 1, n, 1), "b_proj": (n, N_EMBD), "g_a_proj": (s, N_EMBD), "g_b_proj": (n * s, s), "o_norm": s, "o_proj": (N_EMBD, n * s)})
+
+
 SPARSE = {"num_experts": N_EXPERT, "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH}
 BASE = {**SIZE, "intermediate_size": N_FF, "num_hidden_layers": 3, "rms_norm_eps": EPS, "hidden_act": "silu", "theta": 500.0, "d": 12, "tie_word_embeddings": False}
+AUTHORS = {"num_experts": "num_local_experts", "num_experts_per_token": "num_experts_per_tok", "num_shared_experts": "n_shared_experts", "moe_renormalize": "norm_topk_prob", "num_expert_group": "n_group"}
+
+
+def as_transformers(config):
+    """The names that transformers writes."""
+    attention = config["linear_attn_config"]
+    return {**{AUTHORS.get(key, key): value for key, value in config.items() if key not in ("linear_attn_config", "first_k_dense_replace")}, "linear_head_dim": attention["head_dim"],
+            "linear_num_heads": attention["num_heads"], "linear_conv_kernel_dim": attention["short_conv_kernel_size"],
+            "layer_types": ["linear_attention", "full_attention", "linear_attention"], "mlp_layer_types": ["dense", "sparse", "sparse"]}
+
+
+KIMI = {**{key: value for key, value in BASE.items() if key not in ("theta", "d")}, "model_type": "kimi_linear", "rms_norm_eps": 1e-6, "num_key_value_heads": N_HEAD, "pad_token_id": 0,
+        "kv_lora_rank": 10, "qk_nope_head_dim": 12, "qk_rope_head_dim": 6, "v_head_dim": 14, "num_experts": N_EXPERT, "num_experts_per_token": 2, "num_shared_experts": 1,
+        "moe_intermediate_size": N_EACH, "moe_renormalize": True, "routed_scaling_factor": 1.5, "first_k_dense_replace": 1, "num_expert_group": 1, "topk_group": 1,
+        "linear_attn_config": {"full_attn_layers": [2], "kda_layers": [1, 3], "head_dim": 8, "num_heads": N_HEAD, "short_conv_kernel_size": 4}}
 LAGUNA = {**{key: value for key, value in BASE.items() if key not in ("theta", "d")}, **SPARSE, "model_type": "laguna", "head_dim": 16, "shared_expert_intermediate_size": 28,
           "moe_routed_scaling_factor": 1.5, "mlp_layer_types": ["dense", "sparse", "sparse"]}
 YARN = {"rope_type": "yarn", "rope_theta": 500.0, "factor": 4.0, "original_max_position_embeddings": 32, "beta_fast": 16.0, "beta_slow": 2.0}
@@ -94,7 +138,15 @@ CLASSES = {
                           laguna_weights, [None]),
     "LagunaForCausalLM numbers": ({**LAGUNA, "gating": "per-element", "num_attention_heads_per_layer": [4, 4, 4], "layer_types": ["full_attention"] * 3, "rope_parameters": {"full_attention": YARN}},
                                   laguna_weights, [None]),
+    "KimiLinearForCausalLM": (KIMI, kimi_weights, [None]),
+    "KimiLinearForCausalLM 5": ({**KIMI, "write": as_transformers}, kimi_weights, [None]),
     "Cohere2MoeForCausalLM": ({**COHERE, "layer_norm_eps": EPS, "num_shared_experts": 2, "norm_topk_prob": True,
                                "write": older({"first_k_dense_replace": 1, "sliding_window_pattern": 3}, "layer_types", "mlp_layer_types")}, cohere_weights, ["default"]),
     "Cohere2MoeForCausalLM rms": ({**COHERE, "rms_norm_eps": EPS, "num_shared_experts": 0, "norm_topk_prob": False, "tie_word_embeddings": True}, cohere_weights, ["default"]),
+}
+HEADS = ("eh_proj", "enorm", "hnorm")
+CLASSES |= {
+    "HYV3ForCausalLM guesses": guessing(CLASSES["HYV3ForCausalLM"], "model.layers.3.", (*HEADS, "final_layernorm"), "model.layers.3.", **{"hy_v3.nextn_predict_layers": 1}),
+    "ExaoneMoeForCausalLM guesses": guessing(CLASSES["ExaoneMoeForCausalLM"], "mtp.", ("fc", "pre_fc_norm_embedding", "pre_fc_norm_hidden", "norm"), "mtp.layers.0.", **{"exaone-moe.nextn_predict_layers": 1}),
+    "Cohere2MoeForCausalLM guesses": guessing(CLASSES["Cohere2MoeForCausalLM rms"], "model.layers.4.", (*HEADS, "shared_head.norm"), "model.layers.4.", **{"cohere2moe.nextn_predict_layers": 1}),
 }

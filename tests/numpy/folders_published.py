@@ -75,6 +75,8 @@ REFUSED = {"Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"},
                                  ({"layer_types": ["conv"] * 3}, "layers of a kind")],
            "Cohere2MoeForCausalLM": [({"expert_selection_fn": "softmax"}, "not chosen by a sigmoid"), ({"shared_expert_combination_strategy": "sum"}, "a sum of shared"),
                                      ({"prefix_dense_sliding_window_pattern": 2}, "some have a window")],
+           "KimiLinearForCausalLM": [({"q_lora_rank": 8}, "queries of a low rank"), ({"num_expert_group": 2}, "experts in groups"), ({"layer_types": ["linear_attention"] * 3}, "than the other list says"),
+                                     ({"moe_renormalize": False}, "not normalised")],
            "FalconH1ForCausalLM": LIMITED, "Mamba2ForCausalLM": LIMITED}
 
 

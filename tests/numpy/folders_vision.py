@@ -4,6 +4,7 @@ from folders import *
 from folders import CLASSES as FIRST
 from folders_experts import N_EACH, N_EXPERT, common_weights, expert_weights, gated_weights
 from folders_late import SIZE, attention, put
+from folders_mixed import HEADS, guessing
 from folders_more import CLASSES as MORE
 from folders_more import lfm2_weights
 
@@ -96,6 +97,8 @@ def turned(config, sections):
 def seeing(of, tower, vision, sections=None, flat=False, names="model.language_model.", **outside):
     """The class with its text part under other names, beside the configuration of its eye. flat: the text part's values are outside."""
     config, weights, scalings, *_ = of
+    how = config.get("how", {})
+    layout_of = how.get("layout", dict)
 
     def write(config):
         config = turned(config, sections) if sections else config
@@ -103,9 +106,9 @@ def seeing(of, tower, vision, sections=None, flat=False, names="model.language_m
         return {**outside, "vision_config": vision, **(config if flat else {"text_config": config})}
 
     def layout(w):
-        return {name.replace("model.", names, 1) if name.startswith("model.") else name: t for name, t in w.items()}
+        return {name.replace("model.", names, 1) if name.startswith("model.") else name: t for name, t in layout_of(w).items()}
 
-    return {**config, "write": write, "layout": layout, "how": {"sees": tower, **config.get("how", {})}}, weights, scalings
+    return {**config, "write": write, "layout": layout, "how": {**{key: value for key, value in how.items() if key != "layout"}, "sees": tower, "guesses": how.get("guesses", "-").replace("model.", names, 1)}}, weights, scalings
 
 
 def glm4v_weights(c, w):
@@ -120,13 +123,15 @@ def glm4v_weights(c, w):
 SIGHT = {"hidden_size": 16, "num_heads": 2, "depth": 1, "intermediate_size": 16, "image_size": 8, "patch_size": 4, "out_hidden_size": N_EMBD}
 TOWER = {"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16, "image_size": 8, "patch_size": 4}
 GLM_SEES = {**SIZE, "intermediate_size": N_FF, "num_hidden_layers": 3, "rms_norm_eps": EPS, "hidden_act": "silu", "d": 16, "head_dim": 16, "theta": 500.0, "tie_word_embeddings": False}
+GLM_OCR = {**GLM_SEES, "model_type": "glm_ocr_text", "like": {"bias": False}}, glm4v_weights, ["default"]
 GLM_IDS = {"image_token_id": 39, "video_token_id": 38, "image_start_token_id": 37, "image_end_token_id": 36, "video_start_token_id": 35, "video_end_token_id": 34}
 
 CLASSES = {
     "Glm4vForConditionalGeneration": seeing(({**GLM_SEES, "model_type": "glm4v_text", "head_dim": None, "d": 12, "partial": 0.5, "like": {"bias": True}}, glm4v_weights, ["default", "yarn"]),
                                             "model.visual", SIGHT, [1, 1, 1], model_type="glm4v", **GLM_IDS),
-    "GlmOcrForConditionalGeneration": seeing(({**GLM_SEES, "model_type": "glm_ocr_text", "like": {"bias": False}}, glm4v_weights, ["default"]), "model.visual", SIGHT, [4, 2, 2],
-                                             model_type="glm_ocr", **GLM_IDS),
+    "GlmOcrForConditionalGeneration": seeing(GLM_OCR, "model.visual", SIGHT, [4, 2, 2], model_type="glm_ocr", **GLM_IDS),
+    "GlmOcrForConditionalGeneration guesses": seeing(guessing(GLM_OCR, "model.layers.3.", (*HEADS, "shared_head.norm"), "model.layers.3.", **{"glm4.nextn_predict_layers": 1}), "model.visual",
+                                                     SIGHT, [4, 2, 2], model_type="glm_ocr", **GLM_IDS),
     "PaddleOCRVLForConditionalGeneration": seeing((llama_config("qwen2vl", d=16, head_dim=16, theta=500.0, tied=False, use_bias=False), llama_weights, ["default", "yarn"]), ("model.visual", "model.projector"),
                                                   TOWER, [2, 3, 3], flat=True, names="model.", model_type="paddleocr_vl", image_token_id=39, video_token_id=38, vision_start_token_id=37,
                                                   compression_ratio=1.0, use_3d_rope=True, rope_is_neox_style=True, weight_share_add_bias=True),
