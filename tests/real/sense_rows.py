@@ -194,6 +194,20 @@ def qwen35_whole():
                 parts, [[40, 30], [70, 30]], words=("<|vision_start|>", "<|vision_end|>"))
 
 
+def turned_whole(of, words, processor, merge=4):
+    """The whole of a model whose text turns the rows of a picture by time, line and column."""
+    of.kind, of.words, of.tower, of.media = "whole", words, ("",), [[40, 30], [70, 30]]
+    of.config |= {"image_token_id": 3, "tie_word_embeddings": True}
+    of.config["text_config"] |= {"vocab_size": 258, "num_hidden_layers": 2, "pad_token_id": 0, "tie_word_embeddings": True}
+
+    def parts(model, picture):
+        x = getattr(transformers, processor)(**{key: value for key, value in of.processor.items() if "std" not in key and "mean" not in key or "Paddle" in processor})(picture, return_tensors="pt")
+        return [words[0], int(x["image_grid_thw"].prod() // merge), words[1]], {"pixel_values": double(x["pixel_values"]), "image_grid_thw": x["image_grid_thw"]}
+
+    of.parts = parts
+    return of
+
+
 class Other:
     """A model that transformers lacks: the rows are those of llama.cpp's mtmd, which another program writes to FOLDER/NAME.bin, [n][n_row] of f32, for pictures that are not
     resized; without the file, a line without rows."""
@@ -303,7 +317,8 @@ def muse():
                 [[40, 30], [64, 8], [72, 40]])
 
 
-CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
+CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
