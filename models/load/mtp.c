@@ -115,7 +115,8 @@ static ggl_status put_tensors(const ggl_gguf *f, const ggl_gguf *unless_in, ggl_
     return GGL_OK;
 }
 
-static ggl_status compose(ggl_gguf **out, mtp_pair *p, const ggl_gguf_writer *w, ggl_error *err) {
+static ggl_status compose(ggl_gguf **out, mtp_pair *p, const ggl_gguf_params *how,
+                          const ggl_gguf_writer *w, ggl_error *err) {
     const int n_model = ggl_gguf_n_parts(p->model), n = n_model + ggl_gguf_n_parts(p->layers);
     ggl_gguf_memory *part = ggl_calloc((size_t)n, sizeof *part);
     if (!part)
@@ -127,6 +128,7 @@ static ggl_status compose(ggl_gguf **out, mtp_pair *p, const ggl_gguf_writer *w,
                                     .name = ggl_gguf_name(p->model),
                                     .part = part,
                                     .n_parts = n,
+                                    .lock = how && how->lock, /* and say if that fails */
                                     .release = close_pair,
                                     .owner = p};
     const ggl_status s = ggl_gguf_compose(out, w, &c, err);
@@ -134,7 +136,7 @@ static ggl_status compose(ggl_gguf **out, mtp_pair *p, const ggl_gguf_writer *w,
     return s;
 }
 
-static ggl_status join(ggl_gguf **out, mtp_pair *p, ggl_error *err) {
+static ggl_status join(ggl_gguf **out, mtp_pair *p, const ggl_gguf_params *how, ggl_error *err) {
     ggl_str arch;
     size_t n;
     ggl_gguf_writer *w = ggl_gguf_writer_new();
@@ -150,7 +152,7 @@ static ggl_status join(ggl_gguf **out, mtp_pair *p, ggl_error *err) {
         s = ggl_fail(err, GGL_UNSUPPORTED, "%s has all that %s has: its own layers guess",
                      ggl_gguf_name(p->model), ggl_gguf_name(p->layers));
     if (s == GGL_OK)
-        s = compose(out, p, w, err);
+        s = compose(out, p, how, w, err);
     ggl_gguf_writer_free(w);
     return s;
 }
@@ -163,7 +165,7 @@ ggl_status llm_mtp_join(ggl_gguf **file, const char *path, const ggl_gguf_params
     p->model = *file;
     ggl_status s = ggl_gguf_open(&p->layers, path, gguf, err);
     if (s == GGL_OK)
-        s = join(file, p, err);
+        s = join(file, p, gguf, err);
     if (s == GGL_OK)
         return GGL_OK;
     *file = p->model;
