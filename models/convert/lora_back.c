@@ -212,9 +212,12 @@ static ggl_status check_pair(const lora_back *b, const llm_converter *c, const c
                         b->folder, t->ne[0], t->ne[1], t->ne[2]);
     const size_t n_stem = strlen(t->name) - (sizeof ".weight" - 1);
     snprintf(scale, sizeof scale, "%.*s.scale", (int)n_stem, t->name);
-    return find_tensor(b, c, (ggl_str){scale, strlen(scale)})
-               ? refuse(b, t, "the model multiplies it by a tensor NAME.scale", err)
-               : GGL_OK;
+    const converted_tensor *by = find_tensor(b, c, (ggl_str){scale, strlen(scale)});
+    /* One number for each input is another thing: it multiplies what the matrix reads, and the folder has it, too. */
+    const bool is_of_inputs =
+        by && by->n_dims == 1 && by->ne[0] == t->ne[0] && t->ne[0] != t->ne[1];
+    return by && !is_of_inputs ? refuse(b, t, "the model multiplies it by a tensor NAME.scale", err)
+                               : GGL_OK;
 }
 
 /* Checks the pairs for the converter's tensors, and adds their number to *n. */
