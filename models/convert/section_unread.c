@@ -486,7 +486,7 @@ static void walk(search *s, const json_value *v, int depth, above up) {
     }
     if (up.apart && !up.refused.s)
         return;
-    ggl_str read = line && !line->refused ? line->rest : (ggl_str){0};
+    ggl_str read = line && !line->refused ? line->rest : (ggl_str){"", 0};
     (void)first_word(&read); /* "=" */
     const arch_unread x = {s->path, v, up.refused, read, on_request(s)};
     s->found(s->ctx, &x);
