@@ -378,9 +378,9 @@ class DeepGranite(Qwen3VL):
 
     text = "granite_swa"
 
-    def tensors(self):
+    def make(self):
         self.n_layer = 2
-        super().tensors()
+        super().make()
 
 
 class Qwen25VL(Qwen2VL):
