@@ -6,21 +6,17 @@
 
 #include "ggl/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/text.h"
 
 enum { MOST_NAME = 256 };
-
-static bool begins_with(ggl_str s, const char *prefix) {
-    const size_t n = strlen(prefix);
-    return s.n >= n && memcmp(s.s, prefix, n) == 0;
-}
 
 static bool lacks_first_layer(const ggl_gguf *f) {
     bool has_layers = false;
     for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
         const ggl_str name = ggl_gguf_tensor_at(f, i)->name;
-        if (begins_with(name, "blk.0."))
+        if (ggl_str_begins_with(name, "blk.0."))
             return false;
-        has_layers = has_layers || begins_with(name, "blk.");
+        has_layers = has_layers || ggl_str_begins_with(name, "blk.");
     }
     return has_layers;
 }
@@ -86,12 +82,12 @@ static void put_keys(const mtp_pair *p, ggl_str arch, ggl_gguf_writer *w) {
     snprintf(prefix, sizeof prefix, "%.*s.", (int)arch.n, arch.s);
     for (size_t i = 0; i < ggl_gguf_n_values(p->model); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(p->model, i);
-        if (!begins_with(v->key, prefix))
+        if (!ggl_str_begins_with(v->key, prefix))
             ggl_gguf_put_value(w, v);
     }
     for (size_t i = 0; i < ggl_gguf_n_values(p->layers); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(p->layers, i);
-        if (begins_with(v->key, prefix))
+        if (ggl_str_begins_with(v->key, prefix))
             ggl_gguf_put_value(w, v);
     }
 }

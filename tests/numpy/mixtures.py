@@ -113,3 +113,13 @@ def nano(name, arch, seed, more={}, n_kv=4, d=12, dv=None, bias="", tied=False, 
     if n_expert:
         keys = {"expert_count": n_expert, "expert_used_count": 3, "expert_feed_forward_length": n_each, **keys}
     add(name, arch, {key: value for key, value in keys.items() if value is not None}, w, forward and other_names(forward))
+
+
+def doubly_stochastic(c, eps, steps):
+    """c [.., from, to]: Sinkhorn and Knopp's normalisation, to begin with by a softmax over where to."""
+    c = softmax(c) + eps
+    c = c / (c.sum(-2, keepdims=True) + eps)
+    for _ in range(steps - 1):
+        c = c / (c.sum(-1, keepdims=True) + eps)
+        c = c / (c.sum(-2, keepdims=True) + eps)
+    return c

@@ -7,16 +7,6 @@ from nano import CASES, Weights, add, guess, keys_of
 N_HC = 4
 
 
-def doubly_stochastic(c, eps, steps):
-    """c [.., from, to]: Sinkhorn and Knopp's normalisation, to begin with by a softmax over where to."""
-    c = softmax(c) + eps
-    c = c / (c.sum(-2, keepdims=True) + eps)
-    for _ in range(steps - 1):
-        c = c / (c.sum(-1, keepdims=True) + eps)
-        c = c / (c.sum(-2, keepdims=True) + eps)
-    return c
-
-
 def mixed(k, x, fn, base, scale, eps):
     """x [T, rows, n] -> what a part reads, the shares of its result in each row, the rows' own [from, to]."""
     e = k("hyper_connection.epsilon")

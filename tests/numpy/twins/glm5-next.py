@@ -4,16 +4,6 @@ from sparse import *
 N_HC, EVERY = 4, 2
 
 
-def doubly_stochastic(c, eps, steps):
-    """c [.., from, to]: Sinkhorn and Knopp's normalisation, to begin with by a softmax over where to."""
-    c = softmax(c) + eps
-    c = c / (c.sum(-2, keepdims=True) + eps)
-    for _ in range(steps - 1):
-        c = c / (c.sum(-1, keepdims=True) + eps)
-        c = c / (c.sum(-2, keepdims=True) + eps)
-    return c
-
-
 def glm5_next(k, w, tokens, n_ctx):
     eps, more, chosen = k("attention.layer_norm_rms_epsilon"), k("hyper_connection.epsilon"), None
     bounds = lambda name, l: k(name, [0] * 9)[l]
