@@ -100,7 +100,7 @@ def bert(c, w, n_ctx):
         x = normed(c, own, h + f, p + n["norm2"])
     if how["output"] == "none":
         return after_pooling(how, w, x)
-    pooled = next(name for name in ("classifier.dense", head + "pooler.dense", head + "pooler") if name + ".weight" in w)
+    pooled = next(name for name in ("classifier.dense", "pre_classifier", head + "pooler.dense", head + "pooler") if name + ".weight" in w)
     return dense(w, how.get("head_act", np.tanh)(dense(w, x[:1], pooled)), "classifier.out_proj" if pooled == "classifier.dense" else "classifier")
 
 
@@ -227,6 +227,8 @@ CLASSES = {
         "lora_rank": 2, "lora_alpha": 1, "lora_dropout_p": 0.0, "lora_main_params_trainable": False, "lora_prompts": {"a": "x"}, "use_flash_attn": True,
         "emb_pooler": None}),
     "DistilBertModel": bert_config(DISTIL, layers=2, eps=1e-12, config=DISTIL_CONFIG),
+    "DistilBertForSequenceClassification": bert_config(DISTIL, "rank", prefix="distilbert.", layers=2, eps=1e-12, head_act=lambda x: np.maximum(x, 0), more={"pre_classifier": N_EMBD, "classifier": 3},
+                                                       config={**DISTIL_CONFIG, **LABELS}, keys={"bert.pooling_type": 4, "bert.classifier.activation": "relu"}),
     "MPNetModel": bert_config(MPNET, skip=2, n_positions=66, more=POOLER, config={"model_type": "mpnet", "pad_token_id": 1, "type_vocab_size": None,
                                                                                   "relative_attention_num_buckets": 32}),
     "ElectraModel": bert_config(ELECTRA, width=20, act=gelu_erf, config={**ELECTRA_CONFIG, "embedding_size": 20}),

@@ -51,9 +51,12 @@ def rows_of(class_name, scaling):
     if "write" in c and not sees and hasattr(transformers, text_part):  # its text part, whose folder lacks what sees
         word = text_part
         c = {key: value for key, value in c.items() if key not in ("write", "layout")}
+    if c.get("how", {}).get("renamed"):  # another class that transformers has, under other names
+        c = {key: value for key, value in c.items() if key != "layout"}
     with tempfile.TemporaryDirectory() as folder:
         folders.write_safetensors(f"{folder}/model.safetensors", folders.stored_tensors(c, w))
-        pathlib.Path(folder, "config.json").write_text(json.dumps(folders.written_config(word, c, scaling, 5)))
+        within = c.get("how", {}).get("within", dict)  # what transformers reads such a class as part of
+        pathlib.Path(folder, "config.json").write_text(json.dumps(within(folders.written_config(word, c, scaling, 5))))
         model, found = getattr(transformers, word).from_pretrained(folder, dtype=torch.float64, attn_implementation="eager", output_loading_info=True)
     missing = [name for name in found["missing_keys"] if not (sees and name.startswith(sees)) and "vision" not in name and "audio" not in name]
     guesses = c.get("how", {}).get("guesses")  # names of layers that guess, which transformers lacks

@@ -1,0 +1,104 @@
+"""Folders of classes that were published under names of their own, or need code of their authors. For ./folders.py; rows in ./recorded.txt by transformers."""
+from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
+from folders_experts import N_EACH, N_EXPERT
+from folders_late import FEED, SIZE, attention, put
+from folders_mixed import NORMS, each, ends, feed
+
+# --- Llama's and Qwen's own under other names, and Ling's
+
+
+def llama_weights(c, w):
+    ends(c, w)
+    for l in range(c["num_hidden_layers"]):
+        put(w, f"model.layers.{l}.", NORMS | attention(16) | FEED | (BIASES if c.get("bias") else {}))
+
+
+BIASES = {f"self_attn.{name}_proj.bias!": n * 16 for name, n in (("q", N_HEAD), ("k", N_KV), ("v", N_KV))} | {
+    "self_attn.o_proj.bias!": N_EMBD, "mlp.gate_proj.bias!": N_FF, "mlp.up_proj.bias!": N_FF, "mlp.down_proj.bias!": N_EMBD}
+PLAIN = {**SIZE, "intermediate_size": N_FF, "num_hidden_layers": 3, "head_dim": 16, "d": 16, "rms_norm_eps": EPS, "hidden_act": "silu", "tie_word_embeddings": False}
+
+
+def kormo_layout(w):
+    names = {"input_layernorm": "pre_attention_layernorm", "post_attention_layernorm": "pre_mlp_layernorm"}
+    return {next((name.replace(old, new) for old, new in names.items() if old in name), name): t for name, t in w.items()}
+
+
+def sarvam_weights(c, w):
+    put(w, "", {"model.word_embeddings": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    for l in range(c["num_hidden_layers"]):
+        put(w, f"model.layers.{l}.", NORMS | {"attention.query_key_value": ((N_HEAD + 2 * N_KV) * 16, N_EMBD), "attention.query_layernorm": 16, "attention.key_layernorm": 16,
+                                             "attention.dense": (N_EMBD, N_HEAD * 16)} | (FEED if l < 1 else {
+            "mlp.gate": (N_EXPERT, N_EMBD), "mlp.gate.expert_bias!": N_EXPERT} | feed("mlp.shared_experts.", N_EACH) | each("mlp.experts.", N_EACH)))
+
+
+SARVAM = {**PLAIN, "model_type": "sarvam_moe", "num_experts": N_EXPERT, "num_experts_per_tok": 2, "num_shared_experts": 1, "moe_intermediate_size": N_EACH, "first_k_dense_replace": 1,
+          "routed_scaling_factor": 2.5, "norm_topk_prob": True, "use_qk_norm": True, "n_group": 1, "topk_group": 1, "theta": 8e6, "pad_token_id": 0, "use_qkv_bias": False,
+          "moe_router_enable_expert_bias": True, "score_function": "sigmoid", "how": {"class": "AutoModelForCausalLM"}}
+
+# --- Step 3.5 and 3.7: the layers with a window have more heads; values for the layers that guess stand behind those of the others
+
+
+def step_weights(c, w):
+    ends(c, w)
+    for l in range(c["num_hidden_layers"] + c.get("num_nextn_predict_layers", 0)):
+        near = c["layer_types"][l] == "sliding_attention"
+        n_head = 6 if near else N_HEAD
+        stacked = {"moe.gate": (N_EXPERT, N_EMBD), "moe.router_bias!": N_EXPERT, "moe.gate_proj": (N_EXPERT, N_EACH, N_EMBD), "moe.up_proj": (N_EXPERT, N_EACH, N_EMBD),
+                   "moe.down_proj": (N_EXPERT, N_EMBD, N_EACH)} | feed("share_expert.", 28)
+        put(w, f"model.layers.{l}.", NORMS | {"self_attn.q_proj": (n_head * 16, N_EMBD), "self_attn.k_proj": (N_KV * 16, N_EMBD), "self_attn.v_proj": (N_KV * 16, N_EMBD),
+                                             "self_attn.o_proj": (N_EMBD, n_head * 16), "self_attn.q_norm": 16, "self_attn.k_norm": 16, "self_attn.g_proj": (n_head, N_EMBD)}
+            | (stacked if 1 <= l < c["num_hidden_layers"] else FEED))
+        if l >= c["num_hidden_layers"]:
+            put(w, f"model.layers.{l}.", {"eh_proj": (N_EMBD, 2 * N_EMBD), "enorm": N_EMBD, "hnorm": N_EMBD, "transformer.shared_head.norm": N_EMBD, "transformer.shared_head.output": (N_VOCAB, N_EMBD)})
+    for name in w:  # stored without their 1
+        if name.endswith("norm.weight"):
+            w[name] -= 1
+
+
+LLAMA3 = {"rope_type": "llama3", "factor": 2.0, "original_max_position_embeddings": 8, "low_freq_factor": 1.0, "high_freq_factor": 32.0}
+
+
+def step(guesses=0, **more):
+    kinds = ["full_attention", "sliding_attention", "sliding_attention", "full_attention", "sliding_attention"][: 4 + guesses]
+    far = [kind == "full_attention" for kind in kinds]
+    c = {**SIZE, "num_attention_groups": N_KV, "intermediate_size": N_FF, "num_hidden_layers": 4, "head_dim": 16, "rms_norm_eps": EPS, "layer_types": kinds, "sliding_window": 5,
+         "attention_other_setting": {"attention_type": "sliding_attention", "num_attention_heads": 6, "num_attention_groups": N_KV, "head_dim": 16, "true_head_dim": 16},
+         "partial_rotary_factors": [0.5 if f else 1.0 for f in far], "rope_theta": [900.0 if f else 50.0 for f in far], "rope_scaling": LLAMA3, "yarn_only_types": ["full_attention"],
+         "moe_num_experts": N_EXPERT, "moe_top_k": 2, "moe_intermediate_size": N_EACH, "share_expert_dim": 28, "moe_layers_enum": "1,2,3", "moe_every_n_layer": 1,
+         "moe_router_scaling_factor": 1.5, "moe_router_activation": "sigmoid", "norm_expert_weight": True, "use_moe_router_bias": True, "use_head_wise_attn_gate": True,
+         "swiglu_limits": [None, 0.4, 0.0, 0.3, 0.0][: 4 + guesses], "swiglu_limits_shared": [0.0, 0.0, 0.5, 0.2, 0.0][: 4 + guesses], "tie_word_embeddings": False, "pad_token_id": 0, **more}
+    del c["num_key_value_heads"]
+    return c, step_weights, [None]
+
+
+def beside_an_eye(config):
+    return {"architectures": ["Step3p7ForConditionalGeneration"], "model_type": "step3p7", "text_config": config, "vision_config": {
+        "width": 32, "heads": 2, "layers": 1, "image_size": 28, "max_position_embeddings": 4}}
+
+
+def as_saved(of):
+    """As transformers 5 writes what it read."""
+    config, weights, scalings = of
+    hub = ("attention_other_setting", "num_attention_groups", "moe_num_experts", "moe_top_k", "moe_layers_enum", "rope_theta", "rope_scaling", "partial_rotary_factors")
+    config = {key: value for key, value in config.items() if key not in hub} | {
+        "num_sliding_attention_heads": 6, "per_layer_config": {"1": {"num_attention_heads": 6}, "2": {"num_attention_heads": 6}}, "num_key_value_heads": N_KV, "n_routed_experts": N_EXPERT,
+        "num_experts_per_tok": 2, "mlp_layer_types": ["dense"] + ["sparse"] * 3, "query_pre_attn_scalar": 16, "num_nextn_predict_layers": 0, "mlp_bias": False, "attention_bias": False,
+        "rope_parameters": {"full_attention": {**LLAMA3, "rope_theta": 900.0, "partial_rotary_factor": 0.5},
+                            "sliding_attention": {"rope_type": "default", "rope_theta": 50.0, "partial_rotary_factor": 1.0}}}
+    return config, weights, scalings
+
+
+SEEN = {"class": "Step3p7ForConditionalGeneration", "sees": ("model.vision_model", "model.multi_modal_projector"), "within": beside_an_eye}
+CLASSES = {
+    "InternLM3ForCausalLM": ({**PLAIN, "model_type": "internlm3", "theta": 5e6, "bias": False, "qkv_bias": False, "how": {"class": "AutoModelForCausalLM"}}, llama_weights, ["default", "linear"]),
+    "InternLM3ForCausalLM bias": ({**PLAIN, "model_type": "internlm3", "theta": 5e6, "bias": True, "qkv_bias": True, "how": {"class": "AutoModelForCausalLM"}}, llama_weights, ["default"]),
+    "IQuestCoderForCausalLM": ({**PLAIN, "model_type": "iquestcoder", "theta": 5e5, "clip_qkv": None, "use_sliding_window": False, "how": {"class": "LlamaForCausalLM"}}, llama_weights, ["default"]),
+    "KORMoForCausalLM": ({**PLAIN, "model_type": "kormo", "theta": 5e5, "attention_bias": False, "mlp_bias": False, "layout": kormo_layout, "how": {"class": "LlamaForCausalLM", "renamed": True}}, llama_weights,
+                         ["default", "yarn"]),
+    "SarvamMoEForCausalLM": (SARVAM, sarvam_weights, ["default"]),
+    "Glm4MoeForCausalLM sarvam": ({**{key: value for key, value in SARVAM.items() if key not in ("num_experts", "num_shared_experts", "how")}, "n_routed_experts": N_EXPERT, "n_shared_experts": 1,
+                                   "num_nextn_predict_layers": 0, "how": {"class": "AutoModelForCausalLM"}}, sarvam_weights, ["default"]),     # as transformers 5 writes it
+    "Step3p5ForCausalLM": step(model_type="step3p5", how=SEEN),
+    "Step3p5ForCausalLM guesses": step(guesses=1, model_type="step3p5", num_nextn_predict_layers=1, how=SEEN | {"guesses": "model.layers.4."}),
+    "Step3p7ForConditionalGeneration": as_saved(step(model_type="step3p5", how={"sees": SEEN["sees"]}, write=beside_an_eye)),
+}
