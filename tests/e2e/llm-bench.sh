@@ -66,6 +66,9 @@ refuses 2 '3 layers' make toy-llama q4_0 "$tmp/x.gguf" --layers 3
 refuses 1 'at least 288' make toy-llama q4_0 "$tmp/x.gguf" --vocab 3
 refuses 1 'no/such' make toy-llama q4_0 "$tmp/no/such/x.gguf"
 refuses 2 'SHAPE, TYPE' make toy-llama
+refuses 2 'no SHAPE' make --like "$tmp/toy-moe-q8_0.gguf" toy-llama q4_0 "$tmp/x.gguf"
+refuses 1 'no/such' make --like no/such q4_0 "$tmp/x.gguf"
+refuses 1 '--like' make --like "$0" q4_0 "$tmp/x.gguf"
 [ ! -e "$tmp/x.gguf" ] || fail "a file is left"
 
 # --- measuring
@@ -94,6 +97,14 @@ narrow "a table with limits"
 does -m "$tmp/toy-llama-q4_0.gguf" -m "$tmp/toy-moe-q8_0.gguf" "${quick[@]}" -t 1,2
 [ "$(grep -c 'quartiles' "$tmp/out")" = 2 ] || fail "not a table for each model: $(cat "$tmp/out")"
 has '| thr |'
+has '| of first |'
+for shape in toy-moe toy-lfm2 toy-gpt2; do # a llama that costs as much as each
+    does make --like "$tmp/$shape-q8_0.gguf" q8_0 "$tmp/like.gguf"
+    does -m "$tmp/like.gguf" -m "$tmp/$shape-q8_0.gguf" "${quick[@]}" -t 1 -o json
+    columns "[r['percent_of_first'] is None for r in rows] == [True, True, False, False]"
+    columns "all(abs(a['gmac_per_s'] / a['median_ts'] / (b['gmac_per_s'] / b['median_ts']) - 1) < 0.2 for a, b in zip(rows[:1], rows[2:3]))"
+    columns "abs(rows[3]['percent_of_first'] - 100 * rows[3]['gb_per_s'] / rows[1]['gb_per_s']) < 0.01"
+done
 if grep -q avx512bw /proc/cpuinfo 2>/dev/null; then # a limit of its own, without VNNI, too
     does -p 16 -n 0 -r 1 -t 1 --cpu-mask-isa avx512vnni,avx512bf16
     has 'limits of 1 thread (avx512)'

@@ -11,6 +11,7 @@
 #include "common/progress.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/types.h"
+#include "like.h"
 #include "common/shape_source.h"
 #include "tool.h"
 #include "common/shape_types.h"
@@ -182,6 +183,7 @@ static int list_shapes(void) {
 typedef struct make_options {
     int64_t n_layer, n_vocab;
     uint64_t seed;
+    const char *like; /* a model; NULL: a shape has a name */
     bool list;
 } make_options;
 
@@ -190,8 +192,13 @@ static int make_model(const char *shape, const char *type, const char *path,
     make m = {.n_tensors = 0};
     ggl_error err = {0};
     ggl_status st = bench_type_find(type, &m.wanted, &err);
-    if (st == GGL_OK)
+    if (st == GGL_OK && o->like) {
+        st = bench_shape_like(&m.shape, o->like, &err);
+        if (st != GGL_OK)
+            return tool_error(TOOL, 1, "--like: %s", err.msg);
+    } else if (st == GGL_OK) {
         st = bench_shape_find(&m.shape, BENCH_SHAPES, shape, &err);
+    }
     if (st == GGL_OK && o->n_layer > 0)
         st = bench_shape_set_layers(&m.shape, o->n_layer, &err);
     if (o->n_vocab > 0)
@@ -246,11 +253,16 @@ int bench_make(int argc, char **argv) {
         {"--vocab", ARG_INT, &o.n_vocab, .value = "N",
          .help = "use N tokens of vocabulary instead of the shape's number", .min = 1,
          .max = 1 << 24},
+        {"--like", ARG_STRING, &o.like, .value = "FILE",
+         .help = "in place of a SHAPE: a llama as wide as this model, with as many layers and "
+                 "about as many multiply-adds for a token"},
         {"--list", ARG_FLAG, &o.list, .help = "print the known shapes"},
         {0}};
     static const args_example examples[] = {{"llm-bench make --list", "prints the known shapes"},
                                             {"llm-bench make tinyllama-1.1b q8_0 random.gguf",
                                              "writes a model of 1.1 billion parameters in q8_0"},
+                                            {"llm-bench make --like model.gguf q4_0 like.gguf",
+                                             "writes a llama that costs as much as model.gguf"},
                                             {0}};
     const args_operand operands[] = {{"SHAPE", shape_names()}, {"TYPE", type_names()}, {0}};
     const args_spec spec = {
@@ -265,12 +277,19 @@ int bench_make(int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o.list)
         code = list_shapes();
-    else if (code < 0 && given.n != 3)
-        code = tool_error(TOOL, 2, "SHAPE, TYPE and OUT.gguf are needed; --list prints the shapes");
-    else if (code < 0)
-        code = tool_check_paths(TOOL, &(tool_path){"OUT.gguf", given.s[2], .written = true}, 1);
+    const size_t first = o.like ? 0 : 1; /* a SHAPE comes before */
+    if (code < 0 && given.n != first + 2)
+        code = tool_error(TOOL, 2,
+                          o.like ? "TYPE and OUT.gguf are needed beside --like, and no SHAPE"
+                                 : "SHAPE, TYPE and OUT.gguf are needed; --list prints the shapes");
     if (code < 0)
-        code = make_model(given.s[0], given.s[1], given.s[2], &o);
+        code = tool_check_paths(
+            TOOL,
+            (const tool_path[]){{"--like", o.like, .needed = o.like != NULL, .model = true},
+                                {"OUT.gguf", given.s[first + 1], .written = true}},
+            2);
+    if (code < 0)
+        code = make_model(given.s[0], given.s[first], given.s[first + 1], &o);
     args_list_fini(&given);
     return code;
 }

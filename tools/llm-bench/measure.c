@@ -100,6 +100,21 @@ static void tell_equal(bench *b, const bench_row *row, const bench_row *equal) {
     b->told = row->test.where;
 }
 
+/* Compares the row with that of the same test of the first model: what a token costs predicts its speed. */
+static void compare_first(const bench *b, bench_row *row) {
+    const char *first = b->o.models.n > 1 ? b->o.models.s[0] : row->test.model;
+    for (size_t i = 0; i < b->n_rows && strcmp(first, row->test.model) != 0; i++) {
+        const bench_row *r = b->row[i];
+        if (strcmp(r->test.model, first) != 0 || r->test.where != row->test.where ||
+            !bench_test_alike(&r->test, &row->test))
+            continue;
+        if (r->gb > 0)
+            row->of_first = 100 * row->gb / r->gb;
+        else if (r->gmac > 0)
+            row->of_first = 100 * row->gmac / r->gmac;
+    }
+}
+
 /* Runs a test; false after an error message. */
 static bool run_test(bench *b, size_t i) {
     const bench_test *t = &b->test[i];
@@ -145,6 +160,7 @@ static bool run_test(bench *b, size_t i) {
         bench_row_free(row);
         return true;
     }
+    compare_first(b, row);
     b->row[b->n_rows++] = row;
     bench_report_row(&b->report, row);
     bench_report_row(&b->report_err, row);

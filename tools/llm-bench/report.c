@@ -120,6 +120,10 @@ static bool always(const bench_options *o) {
     return true;
 }
 
+static bool several_models(const bench_options *o) {
+    return o->models.n > 1;
+}
+
 static bool several_backends(const bench_options *o) {
     return o->n_where > 1;
 }
@@ -223,6 +227,11 @@ static void text_percent(const bench_row *r, char *buf, size_t size) {
         snprintf(buf, size, "?");
 }
 
+static void text_of_first(const bench_row *r, char *buf, size_t size) {
+    if (r->of_first > 0)
+        snprintf(buf, size, r->of_first < 999.5 ? "%.0f %%" : ">999%%", r->of_first);
+}
+
 static const column columns[] = {
     {"backend", -7, several_backends, text_backend},
     {"ngl", 3, several_layers, text_layers},
@@ -236,6 +245,7 @@ static const column columns[] = {
     {"GB/s", 5, always, text_gb},
     {"GMAC/s", 6, always, text_gmac},
     {"limit", 5, has_limits, text_percent},
+    {"of first", 8, several_models, text_of_first},
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 

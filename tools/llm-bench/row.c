@@ -29,11 +29,14 @@ bool bench_where_equal(const bench_where *a, const bench_where *b) {
     return same_text(a->devices, b->devices) && same_text(a->split, b->split);
 }
 
+bool bench_test_alike(const bench_test *a, const bench_test *b) {
+    return a->n_prompt == b->n_prompt && a->n_gen == b->n_gen && a->n_depth == b->n_depth &&
+           a->n_batch == b->n_batch && a->n_ubatch == b->n_ubatch && a->n_threads == b->n_threads &&
+           a->n_sequences == b->n_sequences && a->type_k == b->type_k && a->type_v == b->type_v;
+}
+
 bool bench_test_equal(const bench_test *a, const bench_test *b) {
-    return strcmp(a->model, b->model) == 0 && a->n_prompt == b->n_prompt && a->n_gen == b->n_gen &&
-           a->n_depth == b->n_depth && a->n_batch == b->n_batch && a->n_ubatch == b->n_ubatch &&
-           a->n_threads == b->n_threads && a->n_sequences == b->n_sequences &&
-           a->type_k == b->type_k && a->type_v == b->type_v;
+    return strcmp(a->model, b->model) == 0 && bench_test_alike(a, b);
 }
 
 /* A value that is 0 if it is not known. */
@@ -82,6 +85,7 @@ int bench_row_fields(const bench_row *r, bench_field out[BENCH_MAX_FIELDS]) {
         known("limit_f32_gmac_per_s", r->limit.f32_gmac),
         known("limit_bf16_gmac_per_s", r->limit.bf16_gmac),
         known("percent_of_limit", r->percent),
+        known("percent_of_first", r->of_first),
         bench_whole("peak_memory", r->peak_memory),
         bench_whole("load_ns", r->load_ns),
         bench_whole("first_token_ns", r->first_token_ns),

@@ -38,6 +38,9 @@ typedef struct bench_row {
     bench_limits limit;       /* empty if layers are on several backends */
     char limit_of[96];        /* "2 threads (avx512vnni)", "vulkan0" */
     double percent;           /* 0: not known */
+    /* The speed as a percentage of what the first model's predicts, by the bytes of a token and the
+     * multiply-adds of a prompt; 0: not known. */
+    double of_first;
     double peak_memory, load_ns, first_token_ns;
     bench_profile *profile; /* [2]: of the prompt and of generation; NULL: not requested */
 } bench_row;
@@ -51,6 +54,8 @@ int bench_row_fields(const bench_row *r, bench_field out[BENCH_MAX_FIELDS]);
 bool bench_where_equal(const bench_where *a, const bench_where *b);
 /* True if all numbers and the model are the same; the placement may differ. */
 bool bench_test_equal(const bench_test *a, const bench_test *b);
+/* True if all numbers are the same; the model and the placement may differ. */
+bool bench_test_alike(const bench_test *a, const bench_test *b);
 /* Writes "pp512", "tg128 @ d4096", "pp512+tg128" or "tg64 x4"; returns buf. */
 const char *bench_test_text(const bench_test *t, char *buf, unsigned size);
 
