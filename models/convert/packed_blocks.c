@@ -20,6 +20,10 @@
 #include "packed.h"
 
 enum { MOST_BLOCK = 256 };
+enum {
+    LEAST_HALF = 0x3880,
+    MOST_HALF = 0x477f
+}; /* 2^-14 and the largest below 2^16, as bf16: between them f16 has all of its numbers */
 
 /* --- types of numbers -------------------------------------------------------------------------- */
 
@@ -242,9 +246,30 @@ static bool add_rounding(void *ctx, const recipe *r, int64_t row, int64_t column
     return x->fits;
 }
 
+/* True if all factors of the tensor are the same number in f16: a bf16 whose exponent f16 has, or zero. Infinities and NaN are not. */
+static bool all_halves(const st_tensor *t) {
+    const size_t n = t->size / sizeof(uint16_t);
+    const char *data = t->data;
+    unsigned beyond = 0;
+    for (size_t i = 0; t->type == GGL_BF16 && i < n; i++) {
+        uint16_t x;
+        memcpy(&x, data + i * sizeof x, sizeof x);
+        x &= 0x7fff;
+        beyond |= (x != 0) & ((x < LEAST_HALF) | (x > MOST_HALF));
+    }
+    return t->type == GGL_F16 || (t->type == GGL_BF16 && !beyond);
+}
+
+/* True if a block's numbers are factors that f16 has, so that nothing is rounded. */
+static bool is_exact(const packed_numbers *p, ggl_type type) {
+    return (type == GGL_Q4_0 || type == GGL_Q5_0 || type == GGL_Q8_0) && p->by == 1 &&
+           p->factor.kind == FACTOR_NUMBER && !p->factor.divides && p->factor.t &&
+           all_halves(p->factor.t);
+}
+
 /* Looks at all groups of all sources. */
 static void look_at(rounding *x, const recipe *r) {
-    if (r->kind == RECIPE_PACKED)
+    if (r->kind == RECIPE_PACKED && !is_exact(r->packed, x->type))
         each_group(r, add_rounding, x);
     for (int k = 0; k < r->n_part && x->fits; k++)
         look_at(x, r->part[k]);
@@ -379,6 +404,28 @@ static void put_pairs(unsigned char *to, const unsigned char *from, int n) {
     }
 }
 
+/* Puts the bytes of x into the low half of each 16 bits, those of y into the high one. */
+static uint64_t woven(uint32_t x, uint32_t y) {
+    const uint64_t pairs = 0x0000ffff0000ffff, bytes = 0x00ff00ff00ff00ff;
+    uint64_t a = x, b = y;
+    a = (a | a << 16) & pairs;
+    b = (b | b << 16) & pairs;
+    return ((a | a << 8) & bytes) | ((b | b << 8) & bytes) << 8;
+}
+
+/* The same for 32 codes, eight bytes at once. */
+static void put_32_pairs(unsigned char *to, const unsigned char *from) {
+    const uint64_t low = 0x0f0f0f0f0f0f0f0f;
+    uint64_t a, b;
+    memcpy(&a, from, 8);
+    memcpy(&b, from + 8, 8);
+    const uint64_t even = (a & low) | (b & low) << 4, odd = (a >> 4 & low) | (b & ~low);
+    const uint64_t first = woven((uint32_t)even, (uint32_t)odd),
+                   second = woven((uint32_t)(even >> 32), (uint32_t)(odd >> 32));
+    memcpy(to, &first, 8);
+    memcpy(to + 8, &second, 8);
+}
+
 /* Writes n codes of four bits, as they are in the source. */
 static void put_codes(const packed_numbers *p, int64_t row, int64_t column, unsigned char *to,
                       int n) {
@@ -479,6 +526,54 @@ static void put_block(const recipe *r, int64_t at, ggl_type type, group_head *g,
     put_nibbles(to, q, 32);
 }
 
+/* Returns whether put_line writes blocks from that element on: q4_0 whose codes are the source's, as INT4 is published mostly. */
+static bool has_line(const recipe *r, int64_t at, ggl_type type) {
+    const packed_numbers *p = r->packed;
+    return type == GGL_Q4_0 && p->zero_of_all == 8 && !p->zero.t && !p->group &&
+           pairs_at(p, at / p->n_column, at % p->n_column) != NULL;
+}
+
+/* Writes a factor as a half. Those of bf16 that f16 has need no arithmetic. */
+static void put_factor(const packed_numbers *p, int64_t place, int64_t row, int64_t column,
+                       unsigned char *to, bool *bad) {
+    const st_tensor *t = p->factor.t;
+    uint16_t x = 0;
+    if (t && t->type == GGL_BF16 && p->by == 1 && !p->factor.divides &&
+        p->factor.kind == FACTOR_NUMBER)
+        memcpy(&x, (const char *)t->data + place * 2, sizeof x);
+    if ((x & 0x7fff) < LEAST_HALF || (x & 0x7fff) > MOST_HALF) {
+        (void)put_half(to, llm_packed_factor(p, row, column) * p->by, bad);
+        return;
+    }
+    const unsigned half = (x & 0x8000u) | ((x & 0x7fffu) - (112u << 7)) << 3;
+    to[0] = (unsigned char)half;
+    to[1] = (unsigned char)(half >> 8);
+}
+
+/* Writes blocks up to the end of a row; returns of how many elements, n at most. */
+static int64_t put_line(const recipe *r, int64_t at, int64_t n, unsigned char *to, size_t *bad) {
+    const packed_numbers *p = r->packed;
+    const int64_t row = at / p->n_column, first = at % p->n_column;
+    const int64_t end = p->n_column - first < n ? p->n_column : first + n;
+    const unsigned char *from = pairs_at(p, row, first);
+    unsigned char half[2] = {0};
+    bool is_bad = false;
+    int64_t place = llm_packed_factor_place(p, row, first);
+    for (int64_t c = first, next = first; c < end; c += 32, from += 16, to += 18) {
+        if (c >= next) {
+            is_bad = false;
+            put_factor(p, place, row, c, half, &is_bad);
+            place += p->factor.next;
+            next = c == first ? c - c % p->factor.columns : next;
+            next += p->factor.columns;
+        }
+        memcpy(to, half, 2);
+        put_32_pairs(to + 2, from);
+        *bad += is_bad ? 32 : 0;
+    }
+    return end - first;
+}
+
 void llm_packed_pack(const recipe *r, ggl_type type, int64_t first, int64_t n, void *out,
                      size_t *bad) {
     const ggl_type_info *info = ggl_type_get((int)type);
@@ -488,6 +583,13 @@ void llm_packed_pack(const recipe *r, ggl_type type, int64_t first, int64_t n, v
         const recipe *source = NULL;
         int64_t at = 0, run = find_run(r, first, &source, &at);
         run = run < n ? run : n;
+        if (has_line(source, at, type)) {
+            run = put_line(source, at, run, to, bad);
+            to += run / info->block * (int64_t)info->size;
+            first += run;
+            n -= run;
+            continue;
+        }
         for (int64_t k = 0; k < run; k += info->block, to += info->size) {
             bool is_bad = false;
             put_block(source, at + k, type, &head, to, &is_bad);
