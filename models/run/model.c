@@ -12,6 +12,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/pass.h"
 #include "ggl/internal/repacked.h"
 #include "ggl/internal/show.h"
 #include "host_ranges.h"
@@ -64,6 +65,21 @@ static void add_kind(const llm_model *m, char *name, size_t size) {
     }
 }
 
+/* Opens the descriptor for "FAMILY:encoder" if the file says that its tokens all see each other, and there is one: a family whose other models
+ * write. GGL_NOT_FOUND, without a message: the family's own is to be opened. */
+static ggl_status open_encoder(llm_model *m, const char *family, ggl_error *err) {
+    char name[2 * (4 * 64 + 1) + sizeof ":encoder"];
+    snprintf(name, sizeof name, "%s.attention.causal", family);
+    const ggl_gguf_value *v = ggl_gguf_find(m->file, name);
+    bool causal = true;
+    if (!v || v->is_array || !ggl_gguf_bool(v, 0, &causal) || causal)
+        return GGL_NOT_FOUND;
+    ggl_error none = {0};
+    snprintf(name, sizeof name, "%s:encoder", family);
+    const ggl_status st = llm_arch_open(&m->arch, name, &none);
+    return st == GGL_OK || st == GGL_NOT_FOUND ? st : ggl_pass(err, &none);
+}
+
 static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
     const char *file = ggl_gguf_name(m->file);
     ggl_str family;
@@ -77,7 +93,9 @@ static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
     char name[2 * (4 * 64 + 1)]; /* the family's name, cut and escaped for messages */
     ggl_show(name, sizeof name, family.s, family.n < 64 ? family.n : 64);
     add_kind(m, name, sizeof name);
-    ggl_status st = llm_arch_open(&m->arch, name, err);
+    ggl_status st = open_encoder(m, name, err);
+    if (st == GGL_NOT_FOUND)
+        st = llm_arch_open(&m->arch, name, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", file);
     m->arch_origin = print("built-in ", llm_arch_name(m->arch));

@@ -1,7 +1,9 @@
 """Folders of classes that were published under names of their own, or need code of their authors. For ./folders.py; rows in ./recorded.txt by transformers."""
 from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
 from folders_experts import N_EACH, N_EXPERT
+from folders_more import CLASSES as MORE
 from folders_late import FEED, SIZE, attention, put
+from folders_late import bare
 from folders_mixed import NORMS, each, ends, feed
 
 # --- Llama's and Qwen's own under other names, and Ling's
@@ -89,7 +91,9 @@ def as_saved(of):
 
 
 SEEN = {"class": "Step3p7ForConditionalGeneration", "sees": ("model.vision_model", "model.multi_modal_projector"), "within": beside_an_eye}
+BARE_LFM = bare(MORE["Lfm2ForCausalLM"], "lfm2")
 CLASSES = {
+    "Lfm2BidirectionalModel": ({**BARE_LFM[0], "how": {**BARE_LFM[0]["how"], "class": "Lfm2Model", "around": True, "keys": {"lfm2.attention.causal": False}}}, *BARE_LFM[1:]),
     "InternLM3ForCausalLM": ({**PLAIN, "model_type": "internlm3", "theta": 5e6, "bias": False, "qkv_bias": False, "how": {"class": "AutoModelForCausalLM"}}, llama_weights, ["default", "linear"]),
     "InternLM3ForCausalLM bias": ({**PLAIN, "model_type": "internlm3", "theta": 5e6, "bias": True, "qkv_bias": True, "how": {"class": "AutoModelForCausalLM"}}, llama_weights, ["default"]),
     "IQuestCoderForCausalLM": ({**PLAIN, "model_type": "iquestcoder", "theta": 5e5, "clip_qkv": None, "use_sliding_window": False, "how": {"class": "LlamaForCausalLM"}}, llama_weights, ["default"]),

@@ -66,6 +66,10 @@ def rows_of(class_name, scaling):
         sys.modules[type(model).__module__].apply_rotary_pos_emb = neighbours
     if c.get("how", {}).get("halves"):  # transformers turns neighbours in this class's indexer, llama.cpp halves
         sys.modules[type(model).__module__].apply_rotary_pos_emb_interleave = of_indexer
+    if c.get("how", {}).get("around"):  # all tokens see each other, and convolutions are around each
+        of = sys.modules[type(model).__module__]
+        of.create_causal_mask = lambda *a, **named: None
+        of.causal_conv1d_fn = lambda x, w, b, **named: torch.nn.functional.conv1d(x, w[:, None], b, padding=w.shape[1] // 2, groups=len(w))
     for part in model.modules():
         if hasattr(part, "config"):
             part.config._experts_implementation = "eager"
