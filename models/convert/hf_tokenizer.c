@@ -113,6 +113,23 @@ static ggl_status find_sentence_model(llm_hf_tokenizer *t, char **path, ggl_erro
     return GGL_OK;
 }
 
+/* Sets *name to the folder's file of tiktoken, whose name depends on the class, if there is neither tokenizer.json nor vocab.json; NULL: it
+ * has none. */
+static ggl_status find_ranks(llm_hf_tokenizer *t, const char **name, ggl_error *err) {
+    static const char *const names[] = {"tiktoken.model", "qwen.tiktoken", "tokenizer.tiktoken",
+                                        "tokenizer.model"};
+    *name = NULL;
+    for (size_t i = 0; !t->file && !t->vocab && !*name && i < sizeof names / sizeof *names; i++) {
+        const char *path = llm_hf_path(t, names[i]);
+        if (!path)
+            return llm_hf_no_memory(err);
+        if (llm_hf_is_there(path) &&
+            (i + 1 < sizeof names / sizeof *names || llm_hf_is_ranks(path)))
+            *name = names[i];
+    }
+    return GGL_OK;
+}
+
 /* True if SentencePiece's file is read where the folder has it: the others are missing, or made from it. But if the class gives
  * tokens an order of its own that is not known, tokenizer.json has it. */
 static bool prefers_sentence_model(const llm_hf_tokenizer *t) {
@@ -172,6 +189,14 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
     if (s == GGL_OK && path && llm_hf_is_there(path))
         return llm_hf_read_source_model(t, path, size, err);
     path = NULL;
+    const char *ranks = NULL;
+    if (s == GGL_OK)
+        s = find_ranks(t, &ranks, err);
+    if (s == GGL_OK && ranks) {
+        path = llm_hf_path(t, ranks);
+        return path ? finish_reading(t, path, llm_hf_read_ranks(t, ranks, size, err), err)
+                    : llm_hf_no_memory(err);
+    }
     if (s == GGL_OK && prefers_sentence_model(t))
         s = find_sentence_model(t, &path, err);
     if (s == GGL_OK && path) {

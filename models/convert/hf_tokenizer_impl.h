@@ -102,6 +102,12 @@ GGL_NODISCARD ggl_status llm_hf_merges_by_order(llm_hf_tokenizer *t, const ggl_s
 /* Returns how byte-level BPE spells these bytes, in the arena; NULL: out of memory. */
 char *llm_hf_spell(llm_hf_tokenizer *t, ggl_str bytes);
 
+/* hf_ranks.c: whether the text's first line is a token and its rank, as tiktoken has them. */
+bool llm_hf_is_ranks(const char *path);
+/* Reads such a file of the folder. GGL_UNSUPPORTED: the class of the tokenizer is not known. */
+GGL_NODISCARD ggl_status llm_hf_read_ranks(llm_hf_tokenizer *t, const char *name,
+                                           const llm_hf_vocab *size, ggl_error *err);
+
 /* hf_times.c: */
 /* Names the tokens of times, from id `first` on. */
 GGL_NODISCARD ggl_status llm_hf_name_times(llm_hf_tokenizer *t, int64_t first, ggl_error *err);
@@ -114,7 +120,7 @@ int64_t llm_hf_find_piece(const llm_hf_tokenizer *t, ggl_str s);
 /* Reads the tokens of a `vocab` object, and the added ones. */
 GGL_NODISCARD ggl_status llm_hf_read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
                                             const llm_hf_vocab *size, ggl_error *err);
-/* Reads the tokens of SentencePiece, which have scores. */
+/* Reads the tokens of a list: of SentencePiece, which have scores, or, if t->bytes is set, as byte-level BPE spells them. */
 GGL_NODISCARD ggl_status llm_hf_read_sentence_pieces(llm_hf_tokenizer *t, const sentence_pieces *p,
                                                      const llm_hf_vocab *size, ggl_error *err);
 

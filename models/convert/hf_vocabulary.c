@@ -226,13 +226,13 @@ ggl_status llm_hf_read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
 
 ggl_status llm_hf_read_sentence_pieces(llm_hf_tokenizer *t, const sentence_pieces *p,
                                        const llm_hf_vocab *size, ggl_error *err) {
-    t->bytes = false;
     t->n = t->n_given = t->n_model = p->n;
     ggl_status s = each_added(t, count_id, err);
     if (s == GGL_OK)
         s = make_room(t, size, err);
     for (int64_t id = 0; s == GGL_OK && id < p->n && id < t->n; id++) {
-        t->score[id] = p->score[id];
+        if (t->score)
+            t->score[id] = p->score[id];
         t->in_model[id] = true;
         s = put_piece(t, id, p->piece[id], p->type[id], err);
     }

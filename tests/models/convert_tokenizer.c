@@ -259,6 +259,52 @@ static const char bert_config[] =
     "'max_position_embeddings': 8}";
 
 /* BERT's kind, of tokenizer.json and of vocab.txt. */
+/* A file of tiktoken: the base64 of each token, and its rank. */
+TEST(ranks) {
+    static const char config[] =
+        "{'tokenizer_class': '%s', 'eos_token': '<e>', 'added_tokens_decoder': {'4': {'content': "
+        "'<e>', 'special': true}}}";
+    static const char ranks[] = "YQ== 0\nYg== 1\r\nYWJhYg== 3\nYWI= 2\n";
+    static const char keys[] = "model=gpt2 pre=%s tokens=a,b,ab,abab,<e>,[PAD5] "
+                               "token_type=1,1,1,1,3,5 eos_token_id=4 scores=-";
+    static const struct {
+        const char *name, *class_name, *pre;
+    } files[] = {{"tiktoken.model", "TikTokenTokenizer", "kimi-k2"},
+                 {"qwen.tiktoken", "QWenTokenizer", "qwen2"},
+                 {"tokenizer.model", "ChatGLM4Tokenizer", "chatglm-bpe"}};
+    char text[512], want[512];
+    REQUIRE(put_config(6));
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+        snprintf(text, sizeof text, config, files[k].class_name);
+        snprintf(want, sizeof want, keys, files[k].pre);
+        REQUIRE(put_text("tokenizer_config.json", text) && put_text(files[k].name, ranks));
+        ggl_gguf *f = converted(want);
+        if (f) {
+            CHECK(is_string(f, "tokenizer.ggml.merges", 0, "a b"));
+            CHECK(is_string(f, "tokenizer.ggml.merges", 1, "ab ab"));
+        }
+        ggl_gguf_close(f);
+        (void)remove(test_path(files[k].name));
+    }
+    static const struct {
+        const char *ranks, *words;
+    } wrong[] = {{"YQ== 0\nYg== 2\n", "line 2 has the rank 2, but each of 2 lines"},
+                 {"YQ== 0\nYg== 0\n", "line 2 has the rank 0"},
+                 {"YQ== 0\nY!== 1\n", "line 2: 'Y!==' is not base64"},
+                 {"YQ== 0\n\nYg== 1\n", "line 2 is not the base64 of a token and its rank"},
+                 {"YQ== 0\nYg==1\n", "line 2 is not the base64"},
+                 {"YQ== 99999999999999999999\n", "line 1 is not the base64"},
+                 {"", "it has no tokens"}};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        REQUIRE(put_text("tiktoken.model", wrong[k].ranks) &&
+                put_text("tokenizer_config.json", "{'tokenizer_class': 'TikTokenTokenizer'}"));
+        is_refused(wrong[k].words);
+    }
+    REQUIRE(put_text("tiktoken.model", ranks) &&
+            put_text("tokenizer_config.json", "{'tokenizer_class': 'HerTokenizer'}"));
+    is_refused("'HerTokenizer' is not known here");
+}
+
 TEST(words) {
     static const char tokens[] =
         "'cls_token': '[CLS]', 'sep_token': '[SEP]', 'pad_token': '[PAD]', 'unk_token': '[UNK]'";
