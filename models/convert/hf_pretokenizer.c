@@ -124,6 +124,10 @@ bool llm_hf_languages_of_class(const char *class_name, ggl_str *tokens) {
     return find_class("languages", class_name, tokens);
 }
 
+bool llm_hf_after_pieces(const char *class_name, ggl_str *tokens) {
+    return find_class("after", class_name, tokens);
+}
+
 bool llm_hf_class_is_typed(const char *class_name) {
     ggl_str rest;
     return find_class("typed", class_name, &rest);

@@ -78,6 +78,8 @@ bool llm_hf_ids_of_class(const char *class_name, ggl_str *ids);
 
 /* Sets *tokens to the tokens, with a space between, with which texts of the class name their language. False: it has none. */
 bool llm_hf_languages_of_class(const char *class_name, ggl_str *tokens);
+/* The special tokens, a space between, that a class numbers behind the pieces of its file. */
+bool llm_hf_after_pieces(const char *class_name, ggl_str *tokens);
 
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t);
 /* Returns the k-th note, or NULL past the end. */

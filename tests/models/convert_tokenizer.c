@@ -270,7 +270,7 @@ TEST(ranks) {
     static const struct {
         const char *name, *class_name, *pre;
     } files[] = {{"tiktoken.model", "TikTokenTokenizer", "kimi-k2"},
-                 {"qwen.tiktoken", "QWenTokenizer", "qwen2"},
+                 {"tokenizer.tiktoken", "TikTokenTokenizer", "kimi-k2"},
                  {"tokenizer.model", "ChatGLM4Tokenizer", "chatglm-bpe"}};
     char text[512], want[512];
     REQUIRE(put_config(6));
@@ -286,6 +286,12 @@ TEST(ranks) {
         ggl_gguf_close(f);
         (void)remove(test_path(files[k].name));
     }
+    /* special tokens that are in the class's code */
+    REQUIRE(put_config(8) && put_text("qwen.tiktoken", ranks) &&
+            put_text("tokenizer_config.json", "{'tokenizer_class': 'QWenTokenizer'}"));
+    converts("tokens=a,b,ab,abab,<|endoftext|>,<|im_start|>,<|im_end|>,[PAD7] "
+             "token_type=1,1,1,1,3,3,3,5");
+    (void)remove(test_path("qwen.tiktoken"));
     static const struct {
         const char *ranks, *words;
     } wrong[] = {{"YQ== 0\nYg== 2\n", "line 2 has the rank 2, but each of 2 lines"},

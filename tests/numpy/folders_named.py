@@ -1,8 +1,10 @@
 """Folders of classes that were published under names of their own, or need code of their authors. For ./folders.py; rows in ./recorded.txt by transformers."""
+import numpy as np
+
 from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
 from folders_experts import N_EACH, N_EXPERT
 from folders_more import CLASSES as MORE
-from folders_late import FEED, SIZE, attention, put
+from folders_late import FEED, glm_weights, SIZE, attention, put
 from folders_late import bare
 from folders_mixed import NORMS, each, ends, feed
 
@@ -36,6 +38,41 @@ def sarvam_weights(c, w):
 SARVAM = {**PLAIN, "model_type": "sarvam_moe", "num_experts": N_EXPERT, "num_experts_per_tok": 2, "num_shared_experts": 1, "moe_intermediate_size": N_EACH, "first_k_dense_replace": 1,
           "routed_scaling_factor": 2.5, "norm_topk_prob": True, "use_qk_norm": True, "n_group": 1, "topk_group": 1, "theta": 8e6, "pad_token_id": 0, "use_qkv_bias": False,
           "moe_router_enable_expert_bias": True, "score_function": "sigmoid", "how": {"class": "AutoModelForCausalLM"}}
+
+# --- GLM-4 in its authors' form, which computes what transformers' class does. Its own one has other names, and queries, keys and values in one tensor.
+
+GLM = {"hidden_size": N_EMBD, "num_attention_heads": N_HEAD, "num_layers": 3, "ffn_hidden_size": N_FF, "kv_channels": 16, "multi_query_attention": True, "multi_query_group_num": N_KV,
+       "padded_vocab_size": N_VOCAB, "vocab_size": N_VOCAB - 2, "seq_length": 128, "layernorm_epsilon": EPS, "rmsnorm": True, "post_layer_norm": True, "add_qkv_bias": True,
+       "add_bias_linear": False, "interleaved_qkv": False, "original_rope": True, "rope_ratio": 500, "apply_residual_connection_post_layernorm": False, "attention_softmax_in_fp32": True,
+       "bias_dropout_fusion": True, "fp32_residual_connection": False, "apply_query_key_layer_scaling": True, "tie_word_embeddings": False, "model_type": "chatglm"}
+
+
+def glm_of(c):
+    """The same model's configuration for transformers' class."""
+    return {**{key: value for key, value in SIZE.items()}, "architectures": ["GlmForCausalLM"], "model_type": "glm", "intermediate_size": c["ffn_hidden_size"], "num_hidden_layers": c["num_layers"],
+            "head_dim": c["kv_channels"], "rms_norm_eps": EPS, "attention_bias": True, "tie_word_embeddings": False, "pad_token_id": 0,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1e4 * c["rope_ratio"], "partial_rotary_factor": 0.5}}
+
+
+def chatglm_weights(c, w):
+    glm_weights({"num_hidden_layers": c["num_layers"]}, w)
+
+
+def chatglm_layout(w):
+    names = {"model.embed_tokens": "transformer.embedding.word_embeddings", "model.norm": "transformer.encoder.final_layernorm", "lm_head": "transformer.output_layer",
+             "model.layers": "transformer.encoder.layers", "self_attn.o_proj": "self_attention.dense", "mlp.gate_up_proj": "mlp.dense_h_to_4h", "mlp.down_proj": "mlp.dense_4h_to_h"}
+    out = {}
+    for name, t in w.items():
+        if "self_attn.q_proj" in name:
+            parts = [w[name.replace("q_proj", part)] for part in ("q_proj", "k_proj", "v_proj")]
+            name, t = name.replace("self_attn.q_proj", "self_attention.query_key_value"), np.concatenate(parts)
+        elif "self_attn.k_proj" in name or "self_attn.v_proj" in name:
+            continue
+        for old, new in names.items():
+            name = name.replace(old, new)
+        out[name] = t
+    return out
+
 
 # --- Step 3.5 and 3.7: the layers with a window have more heads; values for the layers that guess stand behind those of the others
 
@@ -93,6 +130,7 @@ def as_saved(of):
 SEEN = {"class": "Step3p7ForConditionalGeneration", "sees": ("model.vision_model", "model.multi_modal_projector"), "within": beside_an_eye}
 BARE_LFM = bare(MORE["Lfm2ForCausalLM"], "lfm2")
 CLASSES = {
+    "ChatGLMModel": ({**GLM, "layout": chatglm_layout, "how": {"class": "GlmForCausalLM", "renamed": True, "within": glm_of}}, chatglm_weights, [None]),
     "Lfm2BidirectionalModel": ({**BARE_LFM[0], "how": {**BARE_LFM[0]["how"], "class": "Lfm2Model", "around": True, "keys": {"lfm2.attention.causal": False}}}, *BARE_LFM[1:]),
     "InternLM3ForCausalLM": ({**PLAIN, "model_type": "internlm3", "theta": 5e6, "bias": False, "qkv_bias": False, "how": {"class": "AutoModelForCausalLM"}}, llama_weights, ["default", "linear"]),
     "InternLM3ForCausalLM bias": ({**PLAIN, "model_type": "internlm3", "theta": 5e6, "bias": True, "qkv_bias": True, "how": {"class": "AutoModelForCausalLM"}}, llama_weights, ["default"]),
