@@ -170,6 +170,21 @@ static ggl_status finish_reading(llm_hf_tokenizer *t, const char *path, ggl_stat
     return s == GGL_OK && t->needs_steps ? llm_hf_make_steps(t, err) : s;
 }
 
+/* Of RWKV: id 0 ends a text, and an empty line a turn, whatever the configuration says. */
+static ggl_status read_world(llm_hf_tokenizer *t, const char *path, const char *name,
+                             const llm_hf_vocab *size, ggl_error *err) {
+    const ggl_status s = finish_reading(t, path, llm_hf_read_world(t, name, size, err), err);
+    for (int k = 0; k < N_ID && s == GGL_OK; k++)
+        t->id[k] = -1;
+    if (s == GGL_OK) {
+        t->id[BOS] = t->id[EOS] = 0;
+        t->id[EOT] = llm_hf_find_piece(t, (ggl_str){"\\n\\n", 4});
+        t->add_space = -1;
+        t->pre = (ggl_str){NULL, 0};
+    }
+    return s;
+}
+
 static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
     ggl_status s = llm_hf_read_optional(t, "tokenizer_config.json", &t->config, err);
     if (s == GGL_OK && t->config && (s = llm_hf_check_config(&t->config->root, err)) != GGL_OK)
@@ -181,8 +196,8 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
     if (s == GGL_OK && !t->file)
         s = llm_hf_read_optional(t, "vocab.json", &t->vocab, err);
     char *path = NULL, name[128];
-    if (llm_hf_languages_of_class(llm_hf_class_or_kind(t, name, sizeof name), &t->languages) &&
-        t->vocab && s == GGL_OK)
+    (void)llm_hf_after_pieces(llm_hf_class_or_kind(t, name, sizeof name), &t->after);
+    if (llm_hf_languages_of_class(name, &t->languages) && t->vocab && s == GGL_OK)
         s = find_sentence_model(t, &path, err);
     if (s == GGL_OK && t->vocab && !path && !(path = llm_hf_path(t, "source.spm")))
         return llm_hf_no_memory(err);
@@ -196,6 +211,14 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
         path = llm_hf_path(t, ranks);
         return path ? finish_reading(t, path, llm_hf_read_ranks(t, ranks, size, err), err)
                     : llm_hf_no_memory(err);
+    }
+    if (s == GGL_OK && !t->file && !t->vocab) {
+        static const char world[] = "rwkv_vocab_v20230424.txt";
+        if (!(path = llm_hf_path(t, world)))
+            return llm_hf_no_memory(err);
+        if (llm_hf_is_there(path))
+            return read_world(t, path, world, size, err);
+        path = NULL;
     }
     if (s == GGL_OK && prefers_sentence_model(t))
         s = find_sentence_model(t, &path, err);

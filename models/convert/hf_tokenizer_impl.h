@@ -41,6 +41,7 @@ struct llm_hf_tokenizer {
     bool is_alone;    /* a tokenizer.json without a model's folder */
     bool bytes;       /* byte-level BPE, model "gpt2"; else "llama" */
     bool words;       /* WordPiece, model "bert" */
+    bool is_world;    /* RWKV's, model "rwkv" */
     bool needs_steps; /* GGUF's own keys do not say what tokenizer.json says */
     bool is_odd;      /* GGUF has no model that is like it: other programs refuse the file */
     bool is_marked;   /* its pieces that begin words have a mark, as files of "bert" spell them */
@@ -74,6 +75,7 @@ struct llm_hf_tokenizer {
     bool is_typed;     /* its class gives models the types of tokens */
     ggl_str chat;      /* chat template; s NULL: none */
     ggl_str languages; /* tokens with which texts name their language, a space between; n 0: none */
+    ggl_str after;     /* special tokens behind those of a file of pieces, in the same way */
     int64_t first_language; /* beside a vocab.json: the id of the first one */
     int64_t n_cut;          /* tokens that were dropped */
     const char *note[8];
@@ -106,6 +108,10 @@ char *llm_hf_spell(llm_hf_tokenizer *t, ggl_str bytes);
 bool llm_hf_is_ranks(const char *path);
 /* Reads such a file of the folder. GGL_UNSUPPORTED: the class of the tokenizer is not known. */
 GGL_NODISCARD ggl_status llm_hf_read_ranks(llm_hf_tokenizer *t, const char *name,
+                                           const llm_hf_vocab *size, ggl_error *err);
+
+/* hf_world.c: reads RWKV's file of words, and sets the template of chats that its models were trained with: folders have none. */
+GGL_NODISCARD ggl_status llm_hf_read_world(llm_hf_tokenizer *t, const char *name,
                                            const llm_hf_vocab *size, ggl_error *err);
 
 /* hf_times.c: */

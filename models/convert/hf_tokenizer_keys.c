@@ -251,10 +251,11 @@ static void put_flag(ggl_gguf_writer *w, const char *key, int value) {
 
 void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     const bool unigram = t->pieces.unigram;
-    ggl_str model = llm_table_model_of_kind(t->bytes   ? "bpe"
-                                            : t->words ? "wordpiece"
-                                            : unigram  ? "unigram"
-                                                       : "spm");
+    ggl_str model = llm_table_model_of_kind(t->is_world ? "rwkv"
+                                            : t->bytes  ? "bpe"
+                                            : t->words  ? "wordpiece"
+                                            : unigram   ? "unigram"
+                                                        : "spm");
     if (t->is_odd)
         model = (ggl_str){"steps", 5};
     ggl_gguf_put_string(w, "tokenizer.ggml.model", model.s, model.n);
@@ -268,7 +269,7 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
         ggl_gguf_put_strings(w, "tokenizer.ggml.source_pieces", t->source, (uint64_t)t->n_source);
         ggl_gguf_put(w, "tokenizer.ggml.source_scores", GGL_GGUF_F32, true, t->source_score,
                      (uint64_t)t->n_source);
-    } else if (t->score && !t->bytes && !t->words) {
+    } else if (t->score && !t->bytes && !t->words && !t->is_world) {
         ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, t->score, (uint64_t)t->n);
     }
     ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, t->type, (uint64_t)t->n);

@@ -74,11 +74,9 @@ static ggl_status each_added(llm_hf_tokenizer *t, on_added f, ggl_error *err) {
     ggl_str left = t->first_language > 0 ? t->languages : (ggl_str){"", 0}, token;
     for (int64_t id = t->first_language; s == GGL_OK && llm_hf_next_word(&left, &token); id++)
         s = f(t, id, token, true, err);
-    char name[128];
-    ggl_str after = {"", 0};
-    if (t->pieces.n > 0)
-        (void)llm_hf_after_pieces(llm_hf_class_or_kind(t, name, sizeof name), &after);
-    for (int64_t id = t->n_model; s == GGL_OK && llm_hf_next_word(&after, &token); id++)
+    ggl_str after = t->after;
+    for (int64_t id = t->n_model;
+         s == GGL_OK && t->pieces.n > 0 && llm_hf_next_word(&after, &token); id++)
         s = f(t, id, token, true, err);
     if (s != GGL_OK)
         return s;

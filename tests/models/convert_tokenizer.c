@@ -311,6 +311,39 @@ TEST(ranks) {
     is_refused("'HerTokenizer' is not known here");
 }
 
+/* RWKV's file of words. */
+TEST(world) {
+    static const char name[] = "rwkv_vocab_v20230424.txt";
+    REQUIRE(put_config(9) &&
+            put_text(name, "1 'a' 1\n2 b'\\xff' 1\n3 '\\x80' 2\n4 \"it's\" 4\n5 '\\n\\n' 2\r\n6 "
+                           "'\\'\"' 2\n7 '\u00e9\\u3042\\\\' 6\n"));
+    ggl_gguf *f = converted("model=rwkv token_type=3,1,1,1,1,1,1,1,5 bos_token_id=0 eos_token_id=0 "
+                            "eot_token_id=5 scores=- pre=- unknown_token_id=-");
+    static const char *const pieces[] = {
+        "<s>",  "a",      "\\xff", "\\xc2\\x80",
+        "it's", "\\n\\n", "\\'\"", "\\xc3\\xa9\\xe3\\x81\\x82\\\\"};
+    for (uint64_t k = 0; f && k < sizeof pieces / sizeof *pieces; k++)
+        CHECK_MSG(is_string(f, "tokenizer.ggml.tokens", k, pieces[k]), "token %d", (int)k);
+    ggl_gguf_close(f);
+    static const char *const wrong[] = {"1 'a' 2\n",
+                                        "1 'a 1\n",
+                                        "1 a 1\n",
+                                        "2 'a' 1\n",
+                                        "1 'a' 1\n1 'b' 1\n",
+                                        "1 '\\q' 1\n",
+                                        "1 b'\\u0041' 1\n",
+                                        "1 '\\x4' 1\n",
+                                        "1 '' 0\n",
+                                        "1 'a'\n",
+                                        "99999999999 'a' 1\n",
+                                        "1 'a' 1 \n",
+                                        "\n"};
+    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+        REQUIRE(put_text(name, wrong[k]));
+        is_refused("is not an id of its own");
+    }
+}
+
 TEST(words) {
     static const char tokens[] =
         "'cls_token': '[CLS]', 'sep_token': '[SEP]', 'pad_token': '[PAD]', 'unk_token': '[UNK]'";

@@ -74,6 +74,45 @@ def chatglm_layout(w):
     return out
 
 
+# --- RWKV 6 and 7: the rows are those of ./twins/rwkv6.py and ./twins/rwkv7.py, for the same weights under the files' names
+
+RANKS = {"w": 8, "a": 9, "v": 5, "g": 10}
+RWKV = {"vocab_size": N_VOCAB, "hidden_size": N_EMBD, "num_hidden_layers": 3, "tie_word_embeddings": False}
+
+
+def with_biases(w, p, *names):
+    put(w, p, {name: N_EMBD for name in names} | {name + ".bias!": N_EMBD for name in names})
+
+
+def rwkv7_weights(c, w):
+    put(w, "", {"model.embeddings": (N_VOCAB, N_EMBD), "lm_head": (N_VOCAB, N_EMBD)})
+    with_biases(w, "model.", "norm", "layers.0.pre_norm")
+    for l in range(3):
+        p = f"model.layers.{l}."
+        with_biases(w, p, "attn_norm", "ffn_norm", "attn.g_norm")
+        for name in "rwkvag":
+            w.matrix(f"{p}attn.x_{name}", 1, 1, N_EMBD)
+        put(w, p + "attn.", {f"{name}_proj": (N_EMBD, N_EMBD) for name in "rkvo"} | {"r_k!": (6, 8), "k_k!": N_EMBD, "k_a!": N_EMBD})
+        for name in "wag" if l == 0 else "wavg":
+            put(w, f"{p}attn.{name}_lora.lora.", {"0": (RANKS[name], N_EMBD), "2": (N_EMBD, RANKS[name])} | ({} if name == "g" else {"2.bias!": N_EMBD}))
+        put(w, p + "ffn.", {"x_k!": N_EMBD, "key": (N_FF, N_EMBD), "value": (N_EMBD, N_FF)})
+
+
+def rwkv6_weights(c, w):
+    put(w, "", {"rwkv.embeddings": (N_VOCAB, N_EMBD), "head": (N_VOCAB, N_EMBD)})
+    with_biases(w, "rwkv.", "ln_out", "blocks.0.pre_ln")
+    for l in range(3):
+        p = f"rwkv.blocks.{l}."
+        with_biases(w, p, "ln1", "ln2", "attention.ln_x")
+        for name in "xwkvrg":
+            w.matrix(f"{p}attention.time_maa_{name}", 1, 1, N_EMBD)
+        for name in "kr":
+            w.matrix(f"{p}feed_forward.time_maa_{name}", 1, 1, N_EMBD)
+        put(w, p + "attention.", {name: (N_EMBD, N_EMBD) for name in ("receptance", "key", "value", "gate", "output")} | {
+            "time_maa_w1!": (N_EMBD, 5 * 4), "time_maa_w2!": (5, 4, N_EMBD), "time_decay!": (1, 1, N_EMBD), "time_decay_w1!": (N_EMBD, 7), "time_decay_w2!": (7, N_EMBD), "time_faaaa!": (6, 8)})
+        put(w, p + "feed_forward.", {"key": (N_FF, N_EMBD), "value": (N_EMBD, N_FF), "receptance": (N_EMBD, N_EMBD)})
+
+
 # --- Step 3.5 and 3.7: the layers with a window have more heads; values for the layers that guess stand behind those of the others
 
 
@@ -130,6 +169,11 @@ def as_saved(of):
 SEEN = {"class": "Step3p7ForConditionalGeneration", "sees": ("model.vision_model", "model.multi_modal_projector"), "within": beside_an_eye}
 BARE_LFM = bare(MORE["Lfm2ForCausalLM"], "lfm2")
 CLASSES = {
+    "RWKV7ForCausalLM": ({**RWKV, "model_type": "rwkv7", "head_dim": 8, "norm_eps": EPS, "norm_bias": True, "norm_first": True, "hidden_act": "sqrelu", "hidden_ratio": 4.0, "attn": None,
+                          "attn_mode": "chunk", "decay_low_rank_dim": 8, "a_low_rank_dim": 9, "v_low_rank_dim": 5, "gate_low_rank_dim": 10, "intermediate_size": N_FF, "fuse_norm": False,
+                          "value_dim": [N_EMBD] * 3, "num_heads": None, "max_position_embeddings": 2048, "fuse_cross_entropy": True}, rwkv7_weights, [None]),
+    "Rwkv6ForCausalLM": ({**RWKV, "model_type": "rwkv6", "head_size": 8, "head_size_divisor": 8, "layer_norm_epsilon": EPS, "intermediate_size": None, "rescale_every": 6,
+                          "attention_hidden_size": N_EMBD, "num_attention_heads": 8, "model_version": "6_0"}, rwkv6_weights, [None]),
     "ChatGLMModel": ({**GLM, "layout": chatglm_layout, "how": {"class": "GlmForCausalLM", "renamed": True, "within": glm_of}}, chatglm_weights, [None]),
     "Lfm2BidirectionalModel": ({**BARE_LFM[0], "how": {**BARE_LFM[0]["how"], "class": "Lfm2Model", "around": True, "keys": {"lfm2.attention.causal": False}}}, *BARE_LFM[1:]),
     "InternLM3ForCausalLM": ({**PLAIN, "model_type": "internlm3", "theta": 5e6, "bias": False, "qkv_bias": False, "how": {"class": "AutoModelForCausalLM"}}, llama_weights, ["default", "linear"]),
