@@ -112,17 +112,38 @@ ggl_status llm_eye_append_part(const llm_eye *e, const llm_tokenizer *t,
     return st;
 }
 
+enum {
+    SOUND = 0x80
+}; /* in the last byte, where a picture's has the higher byte of a number of tiles */
+
+void llm_eye_set_sound(uint8_t id[LLM_MEDIA_ID]) {
+    id[LLM_MEDIA_ID - 1] |= SOUND;
+}
+
+bool llm_eye_is_sound(const uint8_t id[LLM_MEDIA_ID]) {
+    return (id[LLM_MEDIA_ID - 1] & SOUND) != 0;
+}
+
+/* The one of an eye and the ear beside it that has made the rows of this id. */
+static const llm_eye *maker_of(const llm_eye *e, const uint8_t id[LLM_MEDIA_ID]) {
+    return e->other && llm_eye_is_sound(id) ? e->other : e;
+}
+
 static ggl_status append_marked(void *ctx, const llm_tokenizer *t, const char *mark,
                                 llm_tokens *ids, ggl_error *err) {
     const llm_eye *e = ctx;
     uint8_t id[LLM_MEDIA_ID];
     (void)llm_eye_digest(mark + MARK_BEGIN, id);
+    e = maker_of(e, id);
     return e->kind->append(e, t, id, ids, err);
 }
 
 void llm_eye_set_marks(llm_eye *e, int64_t most) {
-    e->marks = (llm_marks){
-        .find = find_any, .append = append_marked, .ctx = e, .most = most, .what = e->kind->what};
+    e->marks = (llm_marks){.find = find_any,
+                           .append = append_marked,
+                           .ctx = e,
+                           .most = most,
+                           .what = e->other ? "picture or sound" : e->kind->what};
 }
 
 const llm_marks *llm_eye_marks(const llm_eye *e) {
@@ -152,12 +173,16 @@ bool llm_eye_sees(const llm_eye *e) {
 }
 
 bool llm_eye_hears(const llm_eye *e) {
-    return e && e->rows[e->input].sound.rate > 0;
+    return e && (e->rows[e->input].sound.rate > 0 || llm_eye_hears(e->other));
 }
 
-ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind, ggl_error *err) {
+ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind, llm_eye **out,
+                        ggl_error *err) {
     const llm_eye_kind *has = c->eye ? c->eye->kind : NULL;
-    if (has == kind)
+    *out = NULL;
+    for (llm_eye *e = c->eye; e && !*out; e = e->other)
+        *out = e->kind == kind ? e : NULL;
+    if (*out)
         return GGL_OK;
     return has ? ggl_fail(err, GGL_UNSUPPORTED,
                           "the model was opened with an %s, which %s %ss and %s no %ss: %s",
@@ -215,5 +240,5 @@ void llm_unsee(llm_context *c, const char *mark) {
     uint8_t id[LLM_MEDIA_ID];
     size_t from = 0;
     if (c->eye && find_mark(mark, strlen(mark), &from, id))
-        release(c->eye, id, c->eye->kind->n_parts(id), 1);
+        release(c->eye, id, maker_of(c->eye, id)->kind->n_parts(id), 1);
 }

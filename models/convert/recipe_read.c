@@ -209,6 +209,8 @@ static double changed(const recipe *r, double x) {
     switch (r->kind) {
     case RECIPE_EXP:
         return ggl_exp(x);
+    case RECIPE_SOFTPLUS:
+        return (x > 0 ? x : 0) + ggl_log(1 + ggl_exp(x > 0 ? -x : x));
     case RECIPE_ADD:
         return x + r->number;
     case RECIPE_POW:

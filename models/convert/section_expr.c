@@ -359,12 +359,22 @@ static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
     return true;
 }
 
-static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+/* A function of each number, which changes no bias. */
+static bool make_each(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias,
+                      recipe **out) {
     recipe *a = NULL;
     if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &a))
         return false;
-    *out = a && !is_bias ? new_recipe(ev, RECIPE_EXP, a, 1) : a;
+    *out = a && !is_bias ? new_recipe(ev, kind, a, 1) : a;
     return !a || *out;
+}
+
+static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    return make_each(ev, e, RECIPE_EXP, is_bias, out);
+}
+
+static bool make_softplus(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    return make_each(ev, e, RECIPE_SOFTPLUS, is_bias, out);
 }
 
 /* whole(x): integers such as indices of experts, which stay I32 whatever type the user asks for. */

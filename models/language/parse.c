@@ -337,8 +337,8 @@ static arch_stmt *parse_prefix(arch_parser *p) {
 /* A call of one of the functions that say how rows are prepared: in s->other */
 static arch_stmt *parse_prepared(arch_parser *p, arch_stmt *s) {
     char buf[96];
-    if (!llm_arch_is(p, "floats") && !llm_arch_is(p, "sound") && !llm_arch_is(p, "picture") &&
-        !llm_arch_is(p, "tiles"))
+    if (!llm_arch_is(p, "floats") && !llm_arch_is(p, "sound") && !llm_arch_is(p, "samples") &&
+        !llm_arch_is(p, "picture") && !llm_arch_is(p, "tiles"))
         return llm_arch_parse_fail(p,
                                    "'layers(LIST)', 'floats()', 'sound(..)' or 'picture(..)' is "
                                    "expected here, not %s",

@@ -49,13 +49,13 @@ static ggl_status arch_given(llm_model *m, const char *given, ggl_error *err) {
     return st;
 }
 
-/* Of a family that a descriptor for each kind of projector has: appends ":KIND". A file with two towers has a kind for each. */
-static void add_kind(const llm_model *m, char *name, size_t size) {
+/* Of a family that a descriptor for each kind of projector has: appends ":KIND". A file with two towers has a kind for each, of which one is meant. */
+static void add_kind(const llm_model *m, bool ear, char *name, size_t size) {
     static const char *const towers[] = {"", ".vision", ".audio"};
     char key[2 * (4 * 64 + 1) + 32];
     ggl_str kind;
     const size_t n = strlen(name);
-    for (size_t k = 0; k < sizeof towers / sizeof *towers; k++) {
+    for (size_t k = ear ? 2 : 0; k < sizeof towers / sizeof *towers; k++) {
         snprintf(key, sizeof key, "%.*s%s.projector_type", (int)n, name, towers[k]);
         if (ggl_gguf_get_string(m->file, key, &kind, NULL) == 1) {
             name[n] = ':';
@@ -80,7 +80,7 @@ static ggl_status open_encoder(llm_model *m, const char *family, ggl_error *err)
     return st == GGL_OK || st == GGL_NOT_FOUND ? st : ggl_pass(err, &none);
 }
 
-static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
+static ggl_status arch_builtin(llm_model *m, bool ear, ggl_error *err) {
     const char *file = ggl_gguf_name(m->file);
     ggl_str family;
     int found = ggl_gguf_get_string(m->file, "general.architecture", &family, err);
@@ -92,7 +92,7 @@ static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
             "%s: the key general.architecture is missing, so the kind of model is unknown", file);
     char name[2 * (4 * 64 + 1)]; /* the family's name, cut and escaped for messages */
     ggl_show(name, sizeof name, family.s, family.n < 64 ? family.n : 64);
-    add_kind(m, name, sizeof name);
+    add_kind(m, ear, name, sizeof name);
     ggl_status st = open_encoder(m, name, err);
     if (st == GGL_NOT_FOUND)
         st = llm_arch_open(&m->arch, name, err);
@@ -154,7 +154,7 @@ static ggl_status arch_choose(llm_model *m, const llm_model_params *params, ggl_
         m->arch_origin = print("general.descriptor of ", ggl_gguf_name(m->file));
         st = llm_arch_parse(&m->arch, own.s, own.n, "general.descriptor", err);
     } else {
-        st = arch_builtin(m, err);
+        st = arch_builtin(m, params && params->ear, err);
     }
     return st == GGL_OK && !m->arch_origin ? ggl_fail(err, GGL_NOMEM, "out of memory") : st;
 }

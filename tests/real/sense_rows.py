@@ -80,9 +80,10 @@ class Case:
             written["text_config"] = {"hidden_size": of_text["hidden_size"]}
         rows, layouts = [], []
         for size in self.media:
-            medium = late_senses.medium(self.kind, size)
+            kind, size = late_senses.kind_of(self.kind, size)
+            medium = late_senses.medium(kind, size)
             with torch.no_grad():
-                parts = self.parts(model, Image.fromarray(medium) if self.kind == "picture" else medium)
+                parts = self.parts(model, Image.fromarray(medium) if kind == "picture" else medium)
             layouts.append([p if isinstance(p, str) else len(p) for p in parts])
             rows += [p.double().numpy() if hasattr(p, "double") else p for p in parts if not isinstance(p, str)]
         data = np.concatenate(rows).astype("<f4")
@@ -110,7 +111,7 @@ def gemma4v(**more):
 
     def parts(model, picture):
         x = transformers.Gemma4ImageProcessor(**processor)(picture, return_tensors="pt")
-        return ["<|image>", features(model.get_image_features(double(x["pixel_values"]), x["image_position_ids"], return_dict=True)), "<image|>"]
+        return ["<|image>", features(model.get_image_features(x["pixel_values"].to(model.dtype), x["image_position_ids"], return_dict=True)), "<image|>"]
 
     config = {"text_config": text_config("gemma4_text", hidden_size_per_layer_input=0, global_head_dim=8), "vision_config": {"model_type": "gemma4_vision", **vision}, "audio_config": None}
     return Case("picture", "Gemma4ForConditionalGeneration", config, processor, ("model.vision_tower.", "model.embed_vision."), parts, [[40, 30], [9, 70], [120, 40]])
@@ -317,8 +318,45 @@ def muse():
                 [[40, 30], [64, 8], [72, 40]])
 
 
+def wave(x):
+    """A processor's sound, as a row of samples."""
+    return [np.asarray(x, np.float32)]
+
+
+def gemma4a(**more):
+    """Its attention mixes types, so that all is float32."""
+    audio = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "subsampling_conv_channels": [16, 4], "output_proj_dims": 20, **more}
+
+    def parts(model, sound):
+        x = transformers.Gemma4AudioFeatureExtractor(feature_size=16)(wave(sound), return_tensors="pt")
+        got = model.model.get_audio_features(x["input_features"].float(), x["input_features_mask"], return_dict=True)
+        return ["<|audio>", got.pooler_output[got.attention_mask], "<audio|>"]
+
+    config = {"text_config": text_config("gemma4_text", hidden_size_per_layer_input=0, global_head_dim=8), "audio_config": {"model_type": "gemma4_audio", **audio}, "vision_config": None}
+    return Case("sound", "Gemma4ForConditionalGeneration", config, {"feature_size": 16}, ("model.audio_tower.", "model.embed_audio."), parts, [[16000], [9234], [1700]], dtype=torch.float32)
+
+
+def gemma4ua():
+    def parts(model, sound):
+        x = transformers.Gemma4UnifiedAudioFeatureExtractor(feature_size=64, audio_samples_per_token=64)(wave(sound), return_tensors="pt")
+        got = model.model.get_audio_features(double(x["input_features"]), x["input_features_mask"], return_dict=True)
+        return ["<|audio>", got.pooler_output.reshape(-1, N_TEXT), "<audio|>"]
+
+    config = {"text_config": text_config("gemma4_unified_text", hidden_size_per_layer_input=0, global_head_dim=8),
+              "audio_config": {"model_type": "gemma4_unified_audio", "audio_embed_dim": 64}, "vision_config": None}
+    return Case("sound", "Gemma4UnifiedForConditionalGeneration", config, {}, ("model.embed_audio.",), parts, [[640], [1000]])
+
+
+def gemma4_both():
+    """An eye and an ear in one file."""
+    eye, ear = gemma4v(), gemma4a(use_clipped_linears=False)
+    return Case("both", eye.of, eye.config | {"audio_config": ear.config["audio_config"]}, {"image_processor": eye.processor, "feature_extractor": ear.processor},
+                eye.tower + ear.tower, lambda model, medium: (eye if isinstance(medium, Image.Image) else ear).parts(model, medium),
+                [["picture", 40, 30], ["sound", 9234]], dtype=torch.float32)
+
+
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
