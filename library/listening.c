@@ -303,6 +303,13 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
     llm_sound_close(from);
     if (st != GGL_OK)
         return st;
+    const int64_t n_least = rule_of(e)->shortest;
+    if (h->n < n_least) {
+        if (!ggl_grow(&h->sample, &h->cap, (size_t)n_least, sizeof *h->sample))
+            return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
+        memset(h->sample + h->n, 0, (size_t)(n_least - h->n) * sizeof *h->sample);
+        h->n = n_least;
+    }
     const int64_t n = rule_of(e)->apart ? (h->n + rule_of(e)->step - 1) / rule_of(e)->step
                                         : rows_in(rule_of(e), h->n);
     h->n_windows = n > 0 ? (n + n_window - 1) / n_window : 1;

@@ -158,14 +158,8 @@ int64_t llm_eye_origin(const llm_eye *e, int64_t i) {
     return i;
 }
 
-/* The rows that source k has if the input has n. */
-static int64_t rows_of_source(const llm_eye *e, int k, int64_t n) {
-    const llm_arch_rows_of *of = &e->rows[k];
-    return of->is_input ? n : llm_arch_rows_over(of, rows_of_source(e, of->over, n));
-}
-
 int64_t llm_eye_rows_made(const llm_eye *e, int64_t n) {
-    return rows_of_source(e, e->n_rows - 1, n);
+    return llm_rows_made(e->rows, e->n_rows - 1, n);
 }
 
 bool llm_eye_sees(const llm_eye *e) {

@@ -182,8 +182,9 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
     arch_source *to = add_source(ev, &s->target[0]);
     if (!to)
         return false;
-    int64_t *const option[] = {&to->row.every, &to->row.from, &to->row.count, &to->row.windows};
-    for (int k = 0; k < 4; k++) {
+    int64_t *const option[] = {&to->row.every, &to->row.from, &to->row.count, &to->row.windows,
+                               &to->row.block};
+    for (int k = 0; k < 5; k++) {
         const arch_value v = llm_arch_eval_expr(ev, s->expr[1 + k]);
         if (v.kind == VAL_FAIL ||
             !llm_arch_want_whole(ev, s->expr[1 + k], &v, k == 0 ? 1 : 0, ARCH_MAX_DIM, option[k]))
@@ -194,6 +195,14 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
                        from->row.picture.patch == 0
                            ? "only rows of an input from a picture have windows: squares of it"
                            : "rows before the patches are in no window of the picture");
+        return false;
+    }
+    const bool mixes =
+        to->row.block > 0 && (to->row.from > 0 || to->row.count > 0 || to->row.windows > 0);
+    if (mixes || (to->row.block > 0 && is_last(ev, s))) {
+        llm_arch_error(ev, s->place,
+                       mixes ? "rows in blocks have no 'from', 'count' or 'windows'"
+                             : "the last stage has no blocks, whose last one may be filled");
         return false;
     }
     to->row.over = over;

@@ -347,6 +347,21 @@ def gemma4ua():
     return Case("sound", "Gemma4UnifiedForConditionalGeneration", config, {}, ("model.embed_audio.",), parts, [[640], [1000]])
 
 
+def qwen3a():
+    audio = {"num_mel_bins": 16, "encoder_layers": 2, "encoder_attention_heads": 3, "encoder_ffn_dim": 40, "d_model": 24, "output_dim": N_TEXT, "downsample_hidden_size": 6}
+
+    def parts(model, sound):
+        x = transformers.Qwen3ASRFeatureExtractor(feature_size=16)(wave(sound), padding="longest", return_tensors="pt", sampling_rate=16000, return_attention_mask=True)
+        got = model.model.get_audio_features(double(x["input_features"]), x["attention_mask"], return_dict=True)
+        n = [13 * 8] * (got.pooler_output.shape[0] // 104)
+        rows = torch.split(got.pooler_output, [*n, got.pooler_output.shape[0] - sum(n)])
+        return ["<|audio_start|>", *(x for x in rows if len(x)), "<|audio_end|>"]
+
+    config = {"text_config": text_config("qwen3"), "audio_config": audio}
+    return Case("sound", "Qwen3ASRForConditionalGeneration", config, {"feature_size": 16}, ("model.audio_tower.", "model.multi_modal_projector."), parts,
+                [[16000], [9234], [1700], [140000]])
+
+
 def gemma4_both():
     """An eye and an ear in one file."""
     eye, ear = gemma4v(), gemma4a(use_clipped_linears=False)
@@ -356,7 +371,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():

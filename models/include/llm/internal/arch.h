@@ -232,7 +232,8 @@ typedef struct llm_arch_sound {
     llm_arch_sound_level level;
     llm_arch_sound_edges edges;
     double range, least, emphasis;
-    int64_t needs; /* there is a row r if the sound has r * step + needs samples */
+    int64_t shortest; /* samples: zeros follow those of a shorter sound */
+    int64_t needs;    /* there is a row r if the sound has r * step + needs samples */
     bool
         whole; /* the last window is filled with silence; else it has the rows that show the sound */
     bool apart;                                    /* each window is a sound of its own */
@@ -358,11 +359,20 @@ typedef struct llm_arch_rows_of {
     int64_t every, from;
     int64_t count; /* it has no more rows than that; 0: as many as there are */
     int64_t
+        block; /* rows come in blocks of so many, which see no others; 0: they do not. The last block is filled with zeros, and what is made of these is read by stages in blocks alone */
+    int64_t
         windows; /* it reads them in the order of squares of a picture, of so many lines and columns of patches; 0: in their own */
 } llm_arch_rows_of;
 
-/* Returns how many rows the stage has over n rows of what it is over. */
+/* Returns how many rows the stage has of a block. */
+static inline int64_t llm_arch_rows_each(const llm_arch_rows_of *x) {
+    return (x->block + x->every - 1) / x->every;
+}
+
+/* Returns how many rows the stage makes over n rows of what it is over. */
 static inline int64_t llm_arch_rows_over(const llm_arch_rows_of *x, int64_t n) {
+    if (x->block > 0)
+        return (n + x->block - 1) / x->block * llm_arch_rows_each(x);
     const int64_t all = n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
     return x->count > 0 && all > x->count ? x->count : all;
 }
