@@ -27,7 +27,9 @@ typedef enum recipe_kind {
     RECIPE_POW,
     RECIPE_MAX,
     RECIPE_MIN,
-    RECIPE_TIMES /* part 0 times part 1, number by number */
+    RECIPE_TIMES, /* part 0 times part 1, number by number */
+    RECIPE_PLUS,
+    RECIPE_MINUS
 } recipe_kind;
 
 typedef struct recipe {

@@ -67,8 +67,8 @@ static const struct {
     {OWN "  w <- \"w\"\n  f <- \"f\" + config.z\n", "config.z is missing in config.json"},
     {OWN "  w <- \"w\"\n  f <- config.z\n", "config.z is missing in config.json"},
     {OWN "  w <- \"w\"\n  f <- x\n", "'x' has no value here"},
-    {OWN "  w <- \"w\"\n  f <- \"f\" + \"f\"\n",
-     "'+' in a conversion needs a tensor and then a number"},
+    {OWN "  w <- \"w\"\n  f <- \"f\" / \"f\"\n",
+     "'/' in a conversion needs a tensor and then a number"},
     {OWN "  w <- \"w\"\n  f <- 2 ** \"f\"\n",
      "'**' in a conversion needs a tensor and then a number"},
     {OWN "  w <- \"w\"\n  f <- max(\"f\", \"f\")\n",
@@ -520,16 +520,18 @@ TEST(hints) {
     }
 }
 
-/* Each class of a built-in descriptor has one section, and one of an eye, unless they have conditions. */
+/* Each class of a built-in descriptor has one section, one of an eye, and one of an ear, unless they have conditions. */
 TEST(built_in_classes) {
     const char *name, *text;
-    char seen[2][4096] = {" ", " "};
+    char seen[3][4096] = {" ", " ", " "};
     size_t n;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
         for (const char *s = text; (s = strstr(s, "\nconvert ")); s++) {
             char line[512], *class_name;
             snprintf(line, sizeof line, "%.*s", (int)strcspn(s + 9, ":"), s + 9);
-            char *condition = strstr(line, " if "), *list = seen[strstr(text, "\nrows = ") != NULL];
+            char *condition = strstr(line, " if "), *list = seen[!strstr(text, "\nrows = ") ? 0
+                                                                 : strstr(text, "] from s") ? 2
+                                                                                            : 1];
             if (condition)
                 *condition = 0;
             for (char *at = line; (class_name = strtok(at, ", ")); at = NULL) {
@@ -542,4 +544,5 @@ TEST(built_in_classes) {
         }
     CHECK_HAS(seen[0], " MixtralForCausalLM ");
     CHECK_HAS(seen[1], " Qwen2VLForConditionalGeneration ");
+    CHECK_HAS(seen[2], " Gemma4ForConditionalGeneration ");
 }

@@ -215,14 +215,14 @@ class Other:
 
     folder = pathlib.Path("/nowhere")
 
-    def __init__(self, of, config, processor, shapes, media, around):
-        self.of, self.config, self.processor, self.shapes, self.media, self.around = of, config, processor, shapes, media, around
+    def __init__(self, of, config, processor, shapes, media, around, kind="picture"):
+        self.of, self.config, self.processor, self.shapes, self.media, self.around, self.kind = of, config, processor, shapes, media, around, kind
 
     def line(self, name):
         path = self.folder / (name + ".bin")
         data = np.fromfile(path, "<f4").reshape(-1, N_TEXT) if path.exists() else np.zeros((0, N_TEXT), "<f4")
-        return {"name": name, "kind": "picture", "limit": 2e-3, "config": {**self.config, "architectures": [self.of]}, "processor": self.processor,
-                "shapes": late_senses.packed(self.shapes), "media": [[w, h] for w, h, n in self.media], "layouts": [[self.around[0], n, self.around[1]] for w, h, n in self.media],
+        return {"name": name, "kind": self.kind, "limit": 2e-3, "config": {**self.config, "architectures": [self.of]}, "processor": self.processor,
+                "shapes": late_senses.packed(self.shapes), "media": [size for *size, n in self.media], "layouts": [[*self.around[:1], n, *self.around[1:]] for *size, n in self.media],
                 "n_row": N_TEXT, "rows": base64.b64encode(data.tobytes()).decode()}
 
 
@@ -362,6 +362,39 @@ def qwen3a():
                 [[16000], [9234], [1700], [140000]])
 
 
+def lfm2a():
+    """A model that transformers lacks; the size of its rows is one of llama.cpp's constants."""
+    n, deep, shapes = 512, 2, {}
+
+    def put(name, *shape, bias=True):
+        shapes[name + ".weight"] = list(shape)
+        if bias:
+            shapes[name + ".bias"] = [shape[0]]
+
+    for k, shape in {0: (8, 1, 3, 3), 2: (8, 1, 3, 3), 3: (8, 8, 1, 1), 5: (8, 1, 3, 3), 6: (8, 8, 1, 1)}.items():
+        put(f"conformer.pre_encode.conv.{k}", *shape)
+    put("conformer.pre_encode.out", n, 8 * 2)
+    for b in (f"conformer.layers.{l}." for l in range(deep)):
+        for norm in ("norm_feed_forward1", "norm_self_att", "norm_conv", "norm_feed_forward2", "norm_out", "conv.batch_norm"):
+            put(b + norm, n)
+        for which in (1, 2):
+            put(b + f"feed_forward{which}.linear1", 4 * n, n)
+            put(b + f"feed_forward{which}.linear2", n, 4 * n)
+        for part in ("q", "k", "v", "out"):
+            put(b + "self_attn.linear_" + part, n, n)
+        put(b + "self_attn.linear_pos", n, n, bias=False)
+        shapes |= {b + "self_attn.pos_bias_u": [4, n // 4], b + "self_attn.pos_bias_v": [4, n // 4], b + "conv.batch_norm.running_mean": [n], b + "conv.batch_norm.running_var": [n]}
+        put(b + "conv.pointwise_conv1", 2 * n, n, 1)
+        put(b + "conv.depthwise_conv", n, 1, 9)
+        put(b + "conv.pointwise_conv2", n, n, 1)
+    put("audio_adapter.model.0", n)
+    put("audio_adapter.model.1", 20, n)
+    put("audio_adapter.model.3", N_TEXT, 20)
+    encoder = {"feat_in": 16, "feat_out": -1, "n_layers": deep, "d_model": n, "n_heads": 4, "conv_kernel_size": 9, "subsampling": "dw_striding", "subsampling_factor": 8,
+               "self_attention_model": "rel_pos", "xscaling": False, "pos_emb_max_len": 5000}
+    return Other("Lfm2AudioForConditionalGeneration", {"encoder": encoder}, {}, shapes, [[16000, 13], [9234, 8], [20000, 16]], (), "sound")
+
+
 def gemma4_both():
     """An eye and an ear in one file."""
     eye, ear = gemma4v(), gemma4a(use_clipped_linears=False)
@@ -371,7 +404,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
