@@ -102,10 +102,14 @@ static bool has_ear(const llm_eye *e, const llm_loading *l) {
     const char *family = llm_arch_family(llm_model_arch(e->model), 0);
     const size_t n = strcspn(family, ":");
     char key[160];
+    bool says = false;
     snprintf(key, sizeof key, "%.*s.audio.projector_type", n < 100 ? (int)n : 100, family);
+    bool has = ggl_gguf_find(llm_model_file(e->model), key) != NULL;
+    snprintf(key, sizeof key, "%.*s.has_audio_encoder", n < 100 ? (int)n : 100, family);
+    if (ggl_gguf_get_bool(llm_model_file(e->model), key, &says, NULL) == 1)
+        has |= says; /* of a kind that is both */
     return e->kind == &llm_eye_pictures &&
-           (ggl_gguf_find(llm_model_file(e->model), key) ||
-            (llm_load_converts(l->path) && llm_convert_finds_ear(l->path)));
+           (has || (llm_load_converts(l->path) && llm_convert_finds_ear(l->path)));
 }
 
 /* Opens the ear beside an eye. One whose kind is not known is left out. */
@@ -133,11 +137,29 @@ static ggl_status open_ear(llm_eye *e, const llm_loading *of, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Opens the ear of a file whose eye is of a kind that is not known: why it is not. False: there is none. */
+static bool open_ear_alone(llm_eye *e, const llm_loading *of, const ggl_error *why) {
+    llm_loading l = *of;
+    char text[sizeof why->msg + 100];
+    l.model.ear = true;
+    if (open_one(e, &l, NULL) != GGL_OK || e->kind != &llm_eye_sounds)
+        return false;
+    snprintf(text, sizeof text, "the model sees no pictures: %s", why->msg);
+    if (of->note)
+        of->note(of->ctx, text);
+    return true;
+}
+
 ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err) {
     llm_eye *e = *out = ggl_calloc(1, sizeof *e);
     if (!e)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    ggl_status st = open_one(e, l, err);
+    ggl_error why = {0};
+    ggl_status st = open_one(e, l, &why);
+    if (st == GGL_NOT_FOUND && open_ear_alone(e, l, &why))
+        st = GGL_OK;
+    if (st != GGL_OK)
+        (void)ggl_pass(err, &why);
     if (st == GGL_OK)
         st = llm_media_new(&e->media, KEPT_BYTES, err);
     if (st == GGL_OK && has_ear(e, l))
