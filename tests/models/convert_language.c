@@ -55,6 +55,10 @@ static const struct {
      "0 1 2 2"},
     {OWN "  w <- \"w\" * transpose(\"w\")\n  f <- \"f\" * (\"f\" * 2)\n", "0 4 16 36", "0 1 2 3",
      "0 2 8 18"},
+    {OWN "  w <- \"w\" + transpose(\"w\")\n  f <- \"f\" ** 2 - \"f\"\n", "0 5 10 15", "0 1 2 3",
+     "0 0 2 6"},
+    {OWN "  w <- \"w\"\n  f <- max(softplus((\"f\" - 1) * 100), 0)\n", "0 4 8 12", "0 1 2 3",
+     "0 0.69314718 100 200"},
 };
 
 /* Sections that are wrong. */
