@@ -91,7 +91,7 @@ static ggl_status open_kind(llm_model *m, bool ear, char *name, size_t size, ggl
 /* Opens the descriptor for "FAMILY:encoder" if the file says that its tokens all see each other, and there is one: a family whose other models
  * write. GGL_NOT_FOUND, without a message: the family's own is to be opened. */
 static ggl_status open_encoder(llm_model *m, const char *family, ggl_error *err) {
-    char name[2 * (4 * 64 + 1) + sizeof ":encoder"];
+    char name[2 * (4 * 64 + 1) + 64];
     snprintf(name, sizeof name, "%s.attention.causal", family);
     const ggl_gguf_value *v = ggl_gguf_find(m->file, name);
     bool causal = true;

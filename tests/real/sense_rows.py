@@ -362,6 +362,36 @@ def qwen3a():
                 [[16000], [9234], [1700], [140000]])
 
 
+class Parakeet(Other):
+    """Its encoder is one of transformers' classes; the projection is computed here, as llama.cpp does."""
+
+    def __init__(self):
+        self.own = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40, "num_mel_bins": 16, "subsampling_conv_channels": 6,
+                    "conv_kernel_size": 9, "subsampling_factor": 8, "attention_bias": False, "convolution_bias": False, "scale_input": False, "hidden_act": "silu"}
+        config = transformers.ParakeetEncoderConfig(**self.own)
+        config._attn_implementation = "eager"
+        self.encoder = transformers.ParakeetEncoder._from_config(config, attn_implementation="eager").double().eval()
+        shapes = {"sound_encoder.encoder." + k: list(v.shape) for k, v in self.encoder.state_dict().items() if v.dtype != torch.long}
+        shapes |= {"sound_projection.norm.weight": [24], "sound_projection.linear1.weight": [20, 24], "sound_projection.linear2.weight": [N_TEXT, 20]}
+        super().__init__("NemotronH_Nano_VL_V2", {"sound_config": self.own}, {}, shapes, [[16000], [9234], [20000]], (), "sound")
+
+    def line(self, name):
+        w = {k: torch.tensor(v, dtype=torch.float64) for k, v in late_senses.weights(self.shapes).items()}
+        self.encoder.load_state_dict({k.removeprefix("sound_encoder.encoder."): v for k, v in w.items() if k.startswith("sound_encoder.")}, strict=False)
+        rows, media = [], []
+        for size, in self.media:
+            x = transformers.ParakeetFeatureExtractor(feature_size=16)(wave(late_senses.medium("sound", [size])), sampling_rate=16000, return_tensors="pt")
+            with torch.no_grad():
+                y = self.encoder(x["input_features"].double(), attention_mask=x["attention_mask"], output_attention_mask=True)
+            y, kept = y.last_hidden_state[0], y.attention_mask
+            y = y if kept is None else y[kept[0].bool()]
+            y = y / torch.sqrt((y * y).mean(-1, keepdim=True) + 1e-6) * w["sound_projection.norm.weight"]
+            rows.append(torch.relu(y @ w["sound_projection.linear1.weight"].T) ** 2 @ w["sound_projection.linear2.weight"].T)
+            media.append([size, len(rows[-1])])
+        self.media = media
+        return super().line(name) | {"limit": late_senses.LIMIT, "rows": base64.b64encode(torch.cat(rows).numpy().astype("<f4").tobytes()).decode()}
+
+
 def qwen25o():
     audio = {"num_mel_bins": 16, "encoder_layers": 2, "encoder_attention_heads": 3, "encoder_ffn_dim": 40, "d_model": 24, "output_dim": N_TEXT}
 
@@ -416,7 +446,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
