@@ -334,6 +334,7 @@ TEST(made_values) {
         double x[4];
     } list[] = {
         {"  .l <- list(config.kinds[e] == \"full\", 3)\n", "t.l", 3, {1, 0, 1}},
+        {"  .k <- list(e * 2, 3)\n  .l <- .k\n", "t.l", 3, {0, 2, 4}},
         {"  .l <- list(4 if config.kinds[e] == \"full\" else 0, size(config.kinds))\n",
          "t.l",
          3,
