@@ -57,6 +57,40 @@ def beam_weights(c, w):
             | (FEED if l == 0 else experts() | {"mlp.gate.e_score_correction_bias!": N_EXPERT}))
 
 
+# --- Mistral Large 4: the names of its own files, which transformers writes, too
+
+N_INDEX, R, ROT, D, DV = 6, 20, 8, 10, 14
+
+
+def mistral_weights(c, w):
+    put(w, "", {"tok_embeddings": (N_VOCAB, N_EMBD), "norm": N_EMBD, "output": (N_VOCAB, N_EMBD)})
+    w.vector("lerope.alpha", ROT // 2, 0.0)
+    for l in range(c["num_hidden_layers"]):
+        p, turns = f"layers.{l}.", c["no_rope_layers"][l]
+        own = {"attention.wkv_a_with_mqa": (R + ROT * turns, N_EMBD), "attention.kv_a_norm": R} if c["kv_source_layers"][l] == l else {}
+        put(w, p, {"attention_norm": N_EMBD, "ffn_norm": N_EMBD, "attention.wq": (N_HEAD * (D + ROT), N_EMBD), "attention.ssmax_scaling.s!": N_HEAD, "attention.ssmax_scaling.b!": N_HEAD,
+                   "attention.wkv_b": (N_HEAD * (D + ROT * (1 - turns) + DV), R), "attention.wo": (N_EMBD, N_HEAD * DV)} | own)
+        if c["indexer_types"][l] == "full":
+            put(w, p + "attention.indexer.", {"q_input_norm": N_EMBD, "q_input_norm.bias!": N_EMBD, "wq_b": (N_INDEX * 12, N_EMBD), "ssmax_scaling.s!": N_INDEX, "ssmax_scaling.b!": N_INDEX,
+                                              "wk": (12, N_EMBD), "k_norm": 12, "k_norm.bias!": 12, "weights_proj": (N_INDEX, N_EMBD)})
+        if l == 0:
+            put(w, p + "feed_forward.", {"w1": (N_FF, N_EMBD), "w3": (N_FF, N_EMBD), "w2": (N_EMBD, N_FF)})
+        else:
+            put(w, p, {"gate": (N_EXPERT, N_EMBD)} | {f"{of}.{part}": shape for of in ("shared_experts", *(f"experts.{e}" for e in range(N_EXPERT)))
+                                                    for part, shape in (("w1", (N_EACH, N_EMBD)), ("w3", (N_EACH, N_EMBD)), ("w2", (N_EMBD, N_EACH)))})
+
+
+def beside_pixtral(config):
+    return {"model_type": "mistral_large4", "tie_word_embeddings": False, "text_config": config, "spatial_merge_size": 2, "vision_feature_layer": -1, "vision_config": {
+        "model_type": "pixtral", "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "patch_size": 14, "image_size": 28}}
+
+
+MISTRAL = {**SIZE, "num_key_value_heads": N_HEAD, "model_type": "mistral_large4_text", "intermediate_size": N_FF, "moe_intermediate_size": N_EACH, "num_hidden_layers": 4, "n_routed_experts": N_EXPERT,
+           "num_experts_per_tok": 2, "n_shared_experts": 1, "routed_scaling_factor": 1.5, "n_group": 2, "topk_group": 1, "kv_lora_rank": R, "qk_rope_head_dim": ROT, "qk_nope_head_dim": D, "v_head_dim": DV,
+           "rms_norm_eps": EPS, "index_topk": 5, "index_head_dim": 12, "index_n_heads": N_INDEX, "first_k_dense_replace": 1, "indexer_types": ["full", "shared", "full", "shared"],
+           "no_rope_layers": [1, 0, 1, 0], "kv_source_layers": [0, 1, 0, 3], "final_logit_softcapping": 3.0, "hidden_act": "silu", "tie_word_embeddings": False, "d": ROT, "theta": 900.0,
+           "layer_types": ["indexed_attention"] * 4}
+
 KOLIBRI = {**OWN, "model_type": "kolibri1", "shared_expert_intermediate_size": N_ALL, "norm_topk_prob": False}
 SAVED = renamed(post_attn_norm="post_self_attn_layernorm", post_ffn_norm="post_mlp_layernorm", **{"moe.router.expert_bias": "mlp.gate.e_score_correction_bias"})
 CLASSES = {
@@ -64,6 +98,8 @@ CLASSES = {
     "Kolibri1ForCausalLM saved": ({**KOLIBRI, "layout": SAVED, "norm_topk_prob": True}, kolibri_weights, ["default"]),
     "FlintForCausalLM": ({**OWN, "model_type": "flint", "intermediate_size": N_FF, "shared_expert_intermediate_size": N_ALL, "norm_topk_prob": True, "mlp_only_layers": [0], "decoder_sparse_step": 1,
                           "attention_bias": False}, flint_weights, ["default", "linear"]),
+    "MistralLarge4ForConditionalGeneration": ({**MISTRAL, "write": beside_pixtral, "how": {"sees": "model.multi_modal_projector"}}, mistral_weights,
+                                              ["default", "yarn-factors"]),
     "BeamForCausalLM": ({**OWN, "model_type": "beam", "intermediate_size": N_FF, "mlp_layer_types": ["dense", "sparse", "sparse"], "n_group": 2, "topk_group": 1, "routed_scaling_factor": 2.5,
                          "norm_topk_prob": True, "final_logit_softcapping": 3.0, "attention_bias": False,
                          "rope_parameters": {"sliding_attention": {"rope_type": "default", "rope_theta": 500.0}, "full_attention": None}}, beam_weights, [None]),
