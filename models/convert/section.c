@@ -36,6 +36,7 @@ static bool convert_number(const arch_eval *ev, const char *name, double *out) {
         const char *key = name + (sizeof config - 1);
         const json_value *v = llm_json_get(ev->conv->inner, key);
         v = v ? v : llm_json_get(ev->conv->config, key);
+        v = v && v->kind == JSON_ARRAY && v->n == 1 ? &v->item[0] : v;
         *out = v && v->kind == JSON_NUMBER ? v->number : -1;
         return *out >= 0 && *out <= ARCH_MAX_DIM && *out == floor(*out);
     }
