@@ -94,6 +94,7 @@ LONG_TEST(experts_as_the_family_has_them) {
         {"minimax_01", "minimax-01", 1, 1},
         {"minimax_m2", "minimax-m2", 2, 1},
         {"minimax_m3", "minimax-m3", 2, 0},
+        {"mistral-large4", "mistral-large4", 1, 1},
         {"muse-spark", "muse-spark", 2, 1},
         {"nemotron_h", "nemotron_h_moe", 2, 0},
         {"olmoe", "olmoe", 1, 0},
@@ -102,6 +103,7 @@ LONG_TEST(experts_as_the_family_has_them) {
         {"qwen3", "qwen3moe", 1, 1},
         {"qwen35", "qwen35moe", 1, 1},
         {"qwen3next", "qwen3next", 1, 1},
+        {"qwen4exp", "qwen4exp", 1, 1},
         {"smallthinker", "smallthinker", 2, 1},
         {"step35", "step35", 2, 0},
     };
