@@ -47,10 +47,10 @@ def mistral_large4(k, w, tokens, n_ctx):
     return most * np.tanh(y / most) if most else y
 
 
-def model(name, seed, kinds, more={}, factors=()):
+def model(name, seed, kinds, more={}, factors=(), n_dense=1, tied=False):
     """kinds: of each layer, whether it is turned (T or t) or not (P or p), has an indexer (capitals), and has latent rows of its own (no ')."""
     w = Weights(seed)
-    w.embedding(92, N_EMBD, False)
+    w.embedding(92, N_EMBD, tied)
     if factors:
         w.put("rope_freqs.weight", factors)
     sources, index, last = [], {}, {}
@@ -72,7 +72,7 @@ def model(name, seed, kinds, more={}, factors=()):
             w.vector(b + "indexer.ssmax.weight", 5, 0.3)
             w.vector(b + "indexer.ssmax.bias", 5, 0.3, 1.0)
         w.norm(b + "ffn_norm", N_EMBD)
-        if l == 0:
+        if l < n_dense:
             w.gated(l, N_EMBD, N_FF)
         else:
             w.experts(l, N_EMBD, N_EACH, N_EXPERT)
@@ -85,5 +85,5 @@ def model(name, seed, kinds, more={}, factors=()):
 
 model("mistral-large4", 3731, ["T", "p", "t'", "P'", "t"], {"final_logit_softcapping": 3.0, "expert_group_count": 2, "expert_group_used_count": 1,
       "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 24, "rope.scaling.attn_factor": 0.9}, factors=[0.8, 1.3, 1.1])
-model("mistral-large4-plain", 3732, ["T", "T"], dict.fromkeys(("attention.indexer.types", "attention.rope_pattern", "attention.kv_source_map", "expert_weights_norm", "expert_gating_func"))
-      | {"attention.indexer.top_k": 40})
+model("mistral-large4-plain", 3732, ["T", "T"], dict.fromkeys(("attention.indexer.types", "attention.rope_pattern", "attention.kv_source_map", "expert_weights_norm", "expert_gating_func",
+                                                              "rope.freq_base", "leading_dense_block_count")) | {"attention.indexer.top_k": 64}, n_dense=0, tied=True)

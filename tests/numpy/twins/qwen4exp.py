@@ -3,7 +3,7 @@ from gguf import ARRAY, U64, Typed
 from kin import other_names, scaled_frequencies
 from sparse import *
 
-K_HEADS, V_HEADS, N_LOW, N_ALL, D = 2, 4, 9, 26, 12
+K_HEADS, V_HEADS, N_LOW, N_ALL = 2, 4, 9, 26
 
 
 def hashed_rows(k, tokens):
@@ -127,7 +127,7 @@ def put_mix(w, name, n_hc, injects=True):
         w.matrix(name + "_inject", n_hc, wide, gain=3)
 
 
-def model(name, seed, every, more={}, n_layer=4, n_hc=3, block=3, gram=3, ple=(1,), size=SIZE, n_index=5, d_index=16, n_rot=8, tied=False, fused=False, tokens=None, n_each=N_EACH, d_row=5, joined=False, draft=0):
+def model(name, seed, every, more={}, n_layer=4, n_hc=3, block=3, gram=3, ple=(1,), size=SIZE, n_index=5, d_index=16, n_rot=8, tied=False, fused=False, tokens=None, n_each=N_EACH, d_row=5, joined=False, draft=0, d=14, taps=3):
     """every: each of so many layers attends; block: of so many tokens, 0: attention reads all rows; gram: the longest n-gram."""
     w = Weights(seed)
     w.embedding(92, N_EMBD, tied)
@@ -152,12 +152,12 @@ def model(name, seed, every, more={}, n_layer=4, n_hc=3, block=3, gram=3, ple=(1
         put_mix(w, b + "hc_attn", n_hc)
         put_mix(w, b + "hc_ffn", n_hc)
         if attends[l]:
-            w.matrix(b + "attn_q", 2 * N_HEAD * D, N_EMBD, gain=1.5)
-            w.matrix(b + "attn_k", 2 * D, N_EMBD, gain=1.5)
-            w.matrix(b + "attn_v", 2 * D, N_EMBD)
-            w.matrix(b + "attn_output", N_EMBD, N_HEAD * D)
+            w.matrix(b + "attn_q", 2 * N_HEAD * d, N_EMBD, gain=1.5)
+            w.matrix(b + "attn_k", 2 * d, N_EMBD, gain=1.5)
+            w.matrix(b + "attn_v", 2 * d, N_EMBD)
+            w.matrix(b + "attn_output", N_EMBD, N_HEAD * d)
             for part in ("q", "k"):
-                w.norm(f"{b}attn_{part}_norm", D)
+                w.norm(f"{b}attn_{part}_norm", d)
             if block:
                 w.matrix(b + "indexer.q_proj", n_index * d_index, N_EMBD)
                 w.matrix(b + "indexer.k_proj", d_index, N_EMBD)
@@ -167,7 +167,7 @@ def model(name, seed, every, more={}, n_layer=4, n_hc=3, block=3, gram=3, ple=(1
             wide = (2 * K_HEADS + V_HEADS) * size
             w.matrix(b + "attn_qkv", wide, N_EMBD, gain=1.5)
             w.matrix(b + "attn_gate", V_HEADS * size, N_EMBD)
-            w.put(b + "ssm_conv1d.weight", 0.7 * w.random.normal(size=(wide, 4)))
+            w.put(b + "ssm_conv1d.weight", 0.7 * w.random.normal(size=(wide, taps)))
             w.matrix(b + "ssm_alpha", V_HEADS, N_EMBD)
             w.matrix(b + "ssm_beta", V_HEADS, N_EMBD)
             w.vector(b + "ssm_dt.bias", V_HEADS, 0.5)
@@ -185,8 +185,8 @@ def model(name, seed, every, more={}, n_layer=4, n_hc=3, block=3, gram=3, ple=(1
                 w.put(f"blk.{l}.{both}.weight", np.concatenate([w.pop(f"blk.{l}.{part}.weight") for part in parts]))
     for l in range(draft):
         w.norm(f"blk.{n_layer + l}.nextn.enorm", N_EMBD)
-    common = {**keys_of(n_layer + draft, N_EMBD, None, N_HEAD, 1e-6), "attention.head_count_kv": 2, "attention.key_length": D, "attention.value_length": D, "rope.dimension_count": n_rot, "rope.freq_base": 900.0,
-              "full_attention_interval": every, "hyper_connection.count": n_hc, "hyper_connection.low_rank": N_LOW, "ssm.conv_kernel": 4, "ssm.group_count": K_HEADS, "ssm.time_step_rank": V_HEADS,
+    common = {**keys_of(n_layer + draft, N_EMBD, None, N_HEAD, 1e-6), "attention.head_count_kv": 2, "attention.key_length": d, "attention.value_length": d, "rope.dimension_count": n_rot, "rope.freq_base": 900.0,
+              "full_attention_interval": every, "hyper_connection.count": n_hc, "hyper_connection.low_rank": N_LOW, "ssm.conv_kernel": taps, "ssm.group_count": K_HEADS, "ssm.time_step_rank": V_HEADS,
               "ssm.state_size": size, "ssm.inner_size": V_HEADS * size, "expert_count": N_EXPERT, "expert_used_count": 2, "expert_feed_forward_length": n_each,
               "expert_shared_feed_forward_length": N_ALL, "attention.indexer.head_count": n_index, "attention.indexer.key_length": d_index, "attention.indexer.top_k": 2 * block or 4,
               "attention.compress_ratios": [block if a else 0 for a in attends]}
@@ -200,5 +200,5 @@ model("qwen4exp", 3741, 2, tokens=WITH_ENDS)
 model("qwen4exp-whole", 3752, 4, {"attention.compress_ratios": None, "full_attention_interval": None, **{"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 24}},
       block=0, ple=(), n_hc=2, tied=True, fused=True)
 model("qwen4exp-pairs", 3743, 3, {"attention.recurrent_layers": [True, True, False], "full_attention_interval": None, "rope.dimension_sections": [1, 1, 1, 0], "ple.image_token_id": 7,
-      "expert_weights_norm": True, "expert_gating_func": 1, "nextn_predict_layers": 1}, n_layer=3, joined=True, draft=1, gram=2, ple=(0,), n_rot=12, d_index=12)
-model("qwen4exp-common", 3744, 4, {"rope.dimension_sections": [2, 1, 1, 0]}, n_hc=4, block=5, ple=(1,), d_row=12, size=8, d_index=16, tokens=WITH_ENDS)
+      "expert_weights_norm": True, "expert_gating_func": 1, "nextn_predict_layers": 1, "attention.indexer.top_k": 63}, n_layer=3, joined=True, draft=1, gram=2, ple=(0,), n_rot=12, d_index=12)
+model("qwen4exp-common", 3744, 4, {"rope.dimension_sections": [2, 1, 1, 0]}, n_hc=4, block=5, ple=(1,), d_row=12, size=8, d_index=16, tokens=WITH_ENDS, d=12, taps=4)
