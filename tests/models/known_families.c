@@ -87,6 +87,7 @@ LONG_TEST(experts_as_the_family_has_them) {
         {"lfm2", "lfm2moe", 2, 1},
         {"llama", "llama", 1, 1},
         {"llama4", "llama4", 2, 0},
+        {"maion-coder", "maion-coder", 1, 1},
         {"maple", "maple", 1, 1},
         {"mellum", "mellum", 1, 1},
         {"mimo2", "mimo2", 2, 1},
