@@ -1,6 +1,7 @@
 /* Operators along a dimension: sums, maxima, ranks. */
 #include <math.h>
 
+#include "ggl/internal/graph.h"
 #include "reference.h"
 
 typedef struct place {
@@ -68,4 +69,26 @@ void ggl_ref_topk(const step_args *a) {
                 ggl_ref_set(&a->dst, rank, 0, 0, l, (double)i);
         }
     }
+}
+
+static uint64_t digits_of(const view *v, int64_t i, int64_t l) {
+    float digit[GGL_N_DIGITS];
+    for (int64_t k = 0; k < GGL_N_DIGITS; k++)
+        digit[k] = (float)ggl_ref_get(v, k, i, 0, l);
+    return ggl_from_digits(digit);
+}
+
+void ggl_ref_ngrams(const step_args *a) {
+    const view *x = &a->src[NGRAMS_X];
+    const int64_t each = a->dst.ne[0] / (x->ne[0] - 1), rows = (int64_t)a->node->num[NGRAMS_ROWS];
+    for (int64_t l = 0; l < a->dst.ne[3]; l++)
+        for (int64_t i = 0; i < a->dst.ne[0]; i++) {
+            uint64_t hash = 0;
+            for (int64_t j = 0; j < 2 + i / each; j++)
+                hash ^= ggl_hashed_number((float)ggl_ref_get(x, j, 0, 0, l)) *
+                        digits_of(&a->src[NGRAMS_BY], j, l);
+            ggl_ref_set(&a->dst, i, 0, 0, l,
+                        (double)ggl_hashed_index(hash, digits_of(&a->src[NGRAMS_INTO], i, l),
+                                                 digits_of(&a->src[NGRAMS_FIRST], i, l), rows));
+        }
 }

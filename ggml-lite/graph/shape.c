@@ -105,6 +105,27 @@ static bool shape_topk(ggl_graph *g, ggl_tensor *y) {
     return whole(g, y, 0, "k", 1, most, &y->ne[0]);
 }
 
+static bool shape_ngrams(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *x = y->src[NGRAMS_X], *by = y->src[NGRAMS_BY], *into = y->src[NGRAMS_INTO],
+                     *first = y->src[NGRAMS_FIRST];
+    int64_t rows;
+    if (x->n_dims != 1 || x->ne[0] < 2)
+        return fail(g, y, "of %s: a row of two numbers at least is needed", TEXT(x));
+    if (by->n_dims != 2 || by->ne[0] != GGL_N_DIGITS || by->ne[1] != x->ne[0])
+        return fail(g, y, "of %s with factors %s: four digits of each are needed", TEXT(x),
+                    TEXT(by));
+    if (into->n_dims != 2 || into->ne[0] != GGL_N_DIGITS || first->n_dims != 2 ||
+        first->ne[0] != GGL_N_DIGITS || first->ne[1] != into->ne[1])
+        return fail(g, y, "into %s from %s: four digits of each are needed, and as many of both",
+                    TEXT(into), TEXT(first));
+    if (into->ne[1] % (x->ne[0] - 1) != 0)
+        return fail(g, y, "into %s: its results do not divide among %" PRId64 " lengths",
+                    TEXT(into), x->ne[0] - 1);
+    y->n_dims = 1;
+    y->ne[0] = into->ne[1];
+    return whole(g, y, NGRAMS_ROWS, "rows", 1, INT32_MAX, &rows);
+}
+
 static bool shape_pick(ggl_graph *g, ggl_tensor *y) {
     const ggl_tensor *t = y->src[PICK_T], *i = y->src[PICK_I];
     if (i->type != GGL_I32 || i->n_dims > 1)

@@ -70,7 +70,7 @@ typedef struct arch_value {
     ggl_tensor *t, *bias; /* CACHE: t is the CACHE node */
     ggl_tensor *factor;   /* of a weight: see weight_factor.c; NULL: none */
     int64_t range;        /* TENSOR: an index below `range`; 0: not an index */
-    /* indexes a dimension of exactly `range` (topk), not of at least `range` (token, pos) */
+    /* indexes a dimension of exactly `range` (topk, ngrams), not of at least `range` (token, pos) */
     bool exact_range;
     bool number_too; /* an index that is also a number: pos */
     bool is_stage;   /* TENSOR: the rows of a stage, of which [i] picks one */

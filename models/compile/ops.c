@@ -144,8 +144,8 @@ static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const ar
         v.kind = VAL_CACHE;
         return v;
     }
-    if (t->op == GGL_OP_TOPK) {
-        v.range = t->src[0]->ne[0];
+    if (t->op == GGL_OP_TOPK || t->op == GGL_OP_NGRAMS) {
+        v.range = t->op == GGL_OP_TOPK ? t->src[TOPK_X]->ne[0] : (int64_t)t->num[NGRAMS_ROWS];
         v.exact_range = true;
         return v;
     }
@@ -272,7 +272,7 @@ arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
                 ? "for t[pos + n]: before, rest = split(t, n, .., dim = 1), then "
                   "rest[pos]"
                 : NULL,
-            "t[i] needs an index: token, pos, a result of topk, or a whole number; %s",
+            "t[i] needs an index: token, pos, a result of topk or ngrams, or a whole number; %s",
             llm_arch_value_text(i, text, sizeof text));
     if (i->number_too && i->range > n)
         return llm_arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,

@@ -31,9 +31,13 @@ static const char *const float_keys[] = {"*_epsilon",
                                          "*.image_mean",
                                          "*.image_std"};
 
-static bool is_float_key(const char *name) {
-    for (size_t k = 0; k < sizeof float_keys / sizeof *float_keys; k++)
-        if (arch_match(float_keys[k], name, strlen(name)))
+/* Keys whose numbers have 64 bits however small they are, for the same reason. */
+static const char *const wide_keys[] = {"*.ple.layer_multipliers", "*.ple.head_offsets",
+                                        "*.ple.head_vocab_sizes"};
+
+static bool is_one_of(const char *const *pattern, size_t n, const char *name) {
+    for (size_t k = 0; k < n; k++)
+        if (arch_match(pattern[k], name, strlen(name)))
             return true;
     return false;
 }
@@ -41,7 +45,7 @@ static bool is_float_key(const char *name) {
 ggl_gguf_type llm_convert_number_type(const converted_key *k) {
     const llm_arch_item *item = k->key.handle;
     double lo = 0, hi = 0;
-    bool whole = !is_float_key(k->name);
+    bool whole = !is_one_of(float_keys, sizeof float_keys / sizeof *float_keys, k->name);
     for (uint64_t i = 0; i < k->key.n; i++) {
         whole = whole && item[i].number == floor(item[i].number);
         lo = item[i].number < lo ? item[i].number : lo;
@@ -49,6 +53,8 @@ ggl_gguf_type llm_convert_number_type(const converted_key *k) {
     }
     if (!whole || lo < -0x1p53 || hi > 0x1p53)
         return GGL_GGUF_F32;
+    if (lo >= 0 && is_one_of(wide_keys, sizeof wide_keys / sizeof *wide_keys, k->name))
+        return GGL_GGUF_U64;
     if (k->key.is_list || lo < 0)
         return lo < INT32_MIN || hi > INT32_MAX ? GGL_GGUF_I64 : GGL_GGUF_I32;
     return hi > UINT32_MAX ? GGL_GGUF_U64 : GGL_GGUF_U32;

@@ -36,6 +36,7 @@ static bool convert_number(const arch_eval *ev, const char *name, double *out) {
         const char *key = name + (sizeof config - 1);
         const json_value *v = llm_json_get(ev->conv->inner, key);
         v = v ? v : llm_json_get(ev->conv->config, key);
+        v = v && v->kind == JSON_ARRAY && v->n == 1 ? &v->item[0] : v;
         *out = v && v->kind == JSON_NUMBER ? v->number : -1;
         return *out >= 0 && *out <= ARCH_MAX_DIM && *out == floor(*out);
     }
@@ -174,7 +175,8 @@ static bool put_key(arch_eval *ev, const arch_mapping *m, const arch_value *v) {
     if (!item || !name || !ggl_grow(&c->key, &c->cap_key, c->n_key + 1, sizeof *c->key))
         return llm_arch_nomem(ev), false;
     for (size_t i = 0; i < n; i++) {
-        if (!put_item(ev, m, is_list ? &v->item[i] : v, &type, &item[i]))
+        const arch_value x = is_list ? llm_arch_list_item(ev, m->expr, v, (int64_t)i) : *v;
+        if (x.kind == VAL_FAIL || !put_item(ev, m, &x, &type, &item[i]))
             return false;
         first = i ? first : type;
         if (type != first)

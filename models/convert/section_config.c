@@ -564,6 +564,27 @@ static arch_value count_of(arch_eval *ev, const arch_expr *e, bool of_rows) {
              : missing;
 }
 
+/* Reads a tensor of I32 or I64, whose numbers f32 may not have. */
+static bool whole_numbers(arch_eval *ev, const arch_expr *e, const st_tensor *t, int64_t n,
+                          arch_value *item) {
+    const size_t size = strcmp(t->dtype, "I64") == 0 ? 8 : 4;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t x64;
+        int32_t x32;
+        memcpy(size == 8 ? (void *)&x64 : &x32, (const char *)t->data + (size_t)i * size, size);
+        const int64_t x = size == 8 ? x64 : x32;
+        if (x < -(INT64_C(1) << 53) || x > INT64_C(1) << 53) {
+            llm_arch_error(ev, e->place,
+                           "element %" PRId64 " of tensor %s is %" PRId64
+                           ": value(..) reads whole numbers up to 2^53",
+                           i, t->name.s, x);
+            return false;
+        }
+        item[i] = llm_arch_number((double)x);
+    }
+    return true;
+}
+
 /* value("tensor"): the tensor's number, or the list of its numbers. */
 static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     arch_value missing;
@@ -579,18 +600,22 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
         return llm_arch_error(ev, e->place,
                               "value(..) needs the numbers of tensor %s, which an adapter lacks",
                               t->name.s);
-    if (t->type < 0 || n > MAX_VALUES || n < 1)
+    const bool whole = strcmp(t->dtype, "I64") == 0 || strcmp(t->dtype, "I32") == 0;
+    if ((t->type < 0 && !whole) || n > MAX_VALUES || n < 1)
         return llm_arch_error(ev, e->place,
                               "tensor %s is of type %s with %" PRId64
-                              " numbers: value(..) reads at most %d of F32, F16, BF16 or F64",
+                              " numbers: value(..) reads at most %d of F32, F16, BF16, F64, I32 or "
+                              "I64",
                               t->name.s, t->dtype, n, MAX_VALUES);
     float *number = ggl_arena_alloc(&ev->arena, (size_t)n, sizeof *number);
     arch_value *item = ggl_arena_alloc(&ev->arena, (size_t)n, sizeof *item);
     if (!number || !item)
         return llm_arch_nomem(ev);
-    if (!llm_arch_step(ev, e->place, n) || llm_recipe_read(&r, 0, n, number, ev->err) != GGL_OK)
+    if (!llm_arch_step(ev, e->place, n) ||
+        (whole ? !whole_numbers(ev, e, t, n, item)
+               : llm_recipe_read(&r, 0, n, number, ev->err) != GGL_OK))
         return ARCH_FAIL;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && !whole; i++)
         item[i] = llm_arch_number((double)number[i]);
     return n == 1 ? item[0] : (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n};
 }

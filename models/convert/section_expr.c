@@ -323,27 +323,39 @@ static bool make_concat(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     return true;
 }
 
-static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+/* Makes x for e = 0 .. n - 1 of a stack, dim -1, or of shards, which may be longer or shorter in dimension dim of the first. *part is NULL if none is there. */
+static bool make_each(arch_eval *ev, const arch_expr *e, bool is_bias, bool shards, recipe ***part,
+                      int *n) {
     arch_conversion *c = ev->conv;
-    int64_t n;
+    int64_t most;
     if (c->stacking)
         return llm_arch_error(ev, e->mark, "a stack in a stack is not allowed"), false;
-    if (!whole_arg(ev, e, 1, 1, &n) || !llm_arch_step(ev, e->place, n))
+    if (!whole_arg(ev, e, 1, 1, &most) || !llm_arch_step(ev, e->place, most))
         return false;
-    if (n > ARCH_MAX_LAYERS)
-        return llm_arch_error(ev, e->mark, "a stack of more than %d is not allowed",
-                              ARCH_MAX_LAYERS),
+    if (most > ARCH_MAX_LAYERS)
+        return llm_arch_error(ev, e->mark, "%s of more than %d is not allowed",
+                              shards ? "a number of shards" : "a stack", ARCH_MAX_LAYERS),
                false;
-    recipe **part = ggl_arena_alloc(&c->arena, (size_t)n, sizeof *part);
-    if (!part)
+    *n = (int)most;
+    recipe **all = *part = ggl_arena_alloc(&c->arena, (size_t)most, sizeof *all);
+    if (!all)
         return llm_arch_nomem(ev), false;
     bool ok = true;
     c->stacking = true;
-    for (c->e = 0; c->e < n && ok; c->e++)
-        ok = llm_arch_convert_make(ev, e->arg[0].value, is_bias, &part[c->e]) &&
-             (c->e == 0 || !part[0] || !part[c->e] || fits(ev, e, part[0], part[c->e], -1));
+    for (c->e = 0; c->e < most && ok; c->e++)
+        ok = llm_arch_convert_make(ev, e->arg[0].value, is_bias, &all[c->e]) &&
+             (c->e == 0 || !all[0] || !all[c->e] ||
+              fits(ev, e, all[0], all[c->e], shards ? all[0]->n_dims - 1 : -1));
     c->stacking = false;
-    if (!ok || !all_or_none(ev, e, part, (int)n, is_bias))
+    if (!ok || !all_or_none(ev, e, all, *n, is_bias))
+        *part = NULL;
+    return ev->status == GGL_OK;
+}
+
+static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    recipe **part;
+    int n;
+    if (!make_each(ev, e, is_bias, false, &part, &n) || !part)
         return ev->status == GGL_OK;
     if (part[0]->n_dims == GGL_MAX_DIMS)
         return llm_arch_error(ev, e->mark, "a stack of tensors of 4 dimensions is not allowed"),
@@ -352,16 +364,36 @@ static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
     if (!r)
         return false;
     r->part = part;
-    r->n_part = (int)n;
+    r->n_part = n;
     r->dim = r->n_dims;
     r->ne[r->n_dims++] = n;
     *out = r;
     return true;
 }
 
+/* shards(x, n): the rows of x for e = 0 .. n - 1, one after the other. */
+static bool make_shards(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    recipe **part;
+    int n;
+    if (!make_each(ev, e, is_bias, true, &part, &n) || !part)
+        return ev->status == GGL_OK;
+    recipe *r = new_recipe(ev, RECIPE_JOIN, part[0], 1);
+    if (!r)
+        return false;
+    r->part = part;
+    r->n_part = n;
+    r->dim = r->n_dims - 1;
+    for (int k = 1; k < n; k++)
+        r->ne[r->dim] += part[k]->ne[r->dim];
+    if (r->ne[r->dim] > (int64_t)1 << 50)
+        return llm_arch_error(ev, e->mark, "the result of shards is too large"), false;
+    *out = r;
+    return true;
+}
+
 /* A function of each number, which changes no bias. */
-static bool make_each(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias,
-                      recipe **out) {
+static bool make_changed(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias,
+                         recipe **out) {
     recipe *a = NULL;
     if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &a))
         return false;
@@ -370,11 +402,11 @@ static bool make_each(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool 
 }
 
 static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
-    return make_each(ev, e, RECIPE_EXP, is_bias, out);
+    return make_changed(ev, e, RECIPE_EXP, is_bias, out);
 }
 
 static bool make_softplus(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
-    return make_each(ev, e, RECIPE_SOFTPLUS, is_bias, out);
+    return make_changed(ev, e, RECIPE_SOFTPLUS, is_bias, out);
 }
 
 /* whole(x): integers such as indices of experts, which stay I32 whatever type the user asks for. */

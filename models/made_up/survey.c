@@ -59,6 +59,7 @@ static const struct {
     {"selector_rank", 10},
     {"selector_top_k", 6},
     {"hyper_connection.sinkhorn_iterations", 3},
+    {"hyper_connection.low_rank", 17},
     {"rope.dimension_count", 8},
     {"rope.freq_base", 5000},
     {"rope.scaling.factor", 4},

@@ -143,14 +143,11 @@ static bool is_code(const char *line, size_t n) {
 
 /* Lines in which no made-up model differs: a `require`, an `ignore` of tensors that none has, also
  * in a loop of one line, and one of a key that is refused for values of its own, which a twin of
- * ../numpy/twins has; names of parts, which ../numpy/fused.py runs. */
+ * ../numpy/twins has; names of parts, which ../numpy/fused.py and twins run. */
 static bool may_go(const char *text, const char *line) {
-    static const char *const begin[] = {"require ",
-                                        "ignore \"",
-                                        "else: ignore \"",
+    static const char *const begin[] = {"require ", "ignore \"", "else: ignore \"",
                                         "ignore .rope.dimension_sections ",
-                                        "embedding = ", /* of a model that has another output */
-                                        "attn_q, attn_k, attn_v from "};
+                                        "embedding = "}; /* of a model that has another output */
     line += strspn(line, " ");
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
         if (strncmp(line, begin[i], strlen(begin[i])) == 0)
@@ -172,8 +169,10 @@ static bool may_go(const char *text, const char *line) {
             return true;
     }
     const char *end = line + strcspn(line, "\n"), *loop = strstr(line, ": ignore \"blk."),
-               *demand = strstr(line, ": require ");
-    if (strncmp(line, "if ", 3) == 0 && demand && demand < end)
+               *demand = strstr(line, ": require "), *parts = strstr(line, " from \"");
+    if ((strncmp(line, "if ", 3) == 0 || strncmp(line, "for ", 4) == 0) && demand && demand < end)
+        return true;
+    if (parts && parts < end && line[strcspn(line, ",[\n")] == ',') /* NAME, NAME from "" */
         return true;
     return strncmp(line, "layer ", 6) == 0 && loop && loop < end;
 }

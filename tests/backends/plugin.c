@@ -151,7 +151,7 @@ TEST(abi) {
         IS(sizeof(ggl_plugin), 40),
         IS(sizeof(ggl_op_info), 40),
         IS(sizeof(ggl_backend_params), 56),
-        IS(GGL_OP_COUNT, 53),
+        IS(GGL_OP_COUNT, 54),
         IS(GGL_TYPE_COUNT, 47),
         IS(GGL_TYPE_LIMIT, 158),
         IS(GGL_STATUS_COUNT, 11),

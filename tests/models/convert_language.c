@@ -51,6 +51,8 @@ static const struct {
     /* y has no value where w is declared */
     {OWN "  w <- \"none\" ?? stack(\"w{y}.{e}\", 4) ?? \"w\"\n  f <- \"f\"\n", "0 4 8 12",
      "0 1 2 3", "0 1 2 3"},
+    {OWN "  w <- shards(rows(\"w\", e, 1 + 2 * e), 2)\n  f <- \"f\"\n", "0 4 8 12", "0 1 2 3",
+     "0 1 2 3"},
     {OWN "  w <- max(\"w\" ** 2, 20)\n  f <- min(2, \"f\")\n", "20 20 64 144", "0 1 2 3",
      "0 1 2 2"},
     {OWN "  w <- \"w\" * transpose(\"w\")\n  f <- \"f\" * (\"f\" * 2)\n", "0 4 16 36", "0 1 2 3",
@@ -83,6 +85,12 @@ static const struct {
     {OWN "  w <- pairs(\"w\", 3)\n", "the 4 rows of [4, 4] are not a multiple of 6"},
     {OWN "  w <- concat(\"w\", \"v\")\n", "1 of the 2 tensors is missing in the folder: v.weight"},
     {OWN "  w <- concat(\"w\", \"f\")\n", "concat of [4, 4] and [4]"},
+    {OWN "  w <- shards(\"v{e}\" ?? rows(\"w\", 0, 2) if e == 0 else \"v\", 2)\n",
+     "1 of the 2 tensors is missing in the folder"},
+    {OWN "  w <- shards(\"w\", 2)\n",
+     "tensor w.weight is [4, 8], declared [n_embd, n_embd] = [4, 4]"},
+    {OWN "  w <- shards(rows(\"w\", 0, 2) if e == 0 else transpose(rows(\"w\", 0, 2)), 2)\n",
+     "shards of [4, 2] and [2, 4]"},
     {OWN "  w <- concat(\"w\", \"w\")\n",
      "tensor w.weight is [4, 8], declared [n_embd, n_embd] = [4, 4]"},
     {OWN "  arch <- \"v\"\n  w <- \"w\"\n",
@@ -338,6 +346,7 @@ TEST(made_values) {
         double x[4];
     } list[] = {
         {"  .l <- list(config.kinds[e] == \"full\", 3)\n", "t.l", 3, {1, 0, 1}},
+        {"  .k <- list(e * 2, 3)\n  .l <- .k\n", "t.l", 3, {0, 2, 4}},
         {"  .l <- list(4 if config.kinds[e] == \"full\" else 0, size(config.kinds))\n",
          "t.l",
          3,

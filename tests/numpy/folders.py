@@ -285,7 +285,8 @@ CLASSES |= folders_parallel.classes(sys.modules[__name__])
 
 def write_safetensors(path, tensors):
     checks.write_safetensors(path, {
-        name: ("F32", x.shape, x.astype("<f4").tobytes()) if isinstance(x, np.ndarray) else (x.dtype, x.shape, x.data.tobytes())
+        name: (("I64", x.shape, x.astype("<i8").tobytes()) if x.dtype == np.int64 else ("F32", x.shape, x.astype("<f4").tobytes())) if isinstance(x, np.ndarray)
+        else (x.dtype, x.shape, x.data.tobytes())
         for name, x in tensors.items()})
 
 
@@ -405,7 +406,7 @@ def check(a, class_name, scaling, plain):
 
 def add_all(without=()):
     """Adds the classes of the other files, which import this one."""
-    for name in ("kin", "experts", "more", "gpt", "vision", "deepseek4", "encoders", "deberta", "readers", "late", "autumn", "indexed", "mixed", "named"):
+    for name in ("kin", "experts", "more", "gpt", "vision", "deepseek4", "encoders", "deberta", "readers", "late", "autumn", "indexed", "mixed", "named", "november"):
         if name not in without:
             CLASSES.update(importlib.import_module("folders_" + name).CLASSES)
 

@@ -289,6 +289,26 @@ static int make_topk(gen *g) {
     return y;
 }
 
+/* Rows of a weight that hashes of numbers choose. */
+static int make_ngrams(gen *g) {
+    const int m = 2 + choose(g, 3), k = (m - 1) * (1 + choose(g, 3)), d = 32,
+              rows = 1 + choose(g, 60);
+    const int digits[2][2] = {{4, m}, {4, k}};
+    int x = index_input(g, m, 50, !chance(g, 3)), src[4];
+    src[0] = binary(g, R_MUL, x, number_of(g, 777));
+    src[1] = constant(g, 2, digits[0], 70000);
+    src[2] = constant(g, 2, digits[1], ONE_OF(g, 3, 70000));
+    src[3] = constant(g, 2, digits[1], ONE_OF(g, 3, 40));
+    int y = add(g, R_NGRAMS, 4, src, 1, (const double[]){rows});
+    set_shape(g, y, 1, &k);
+    g->p->node[y].integer = true;
+    g->p->node[y].limit = rows;
+    set_magnitude(g, y, rows);
+    if (chance(g, 3) || (avoids(AVOID_UNBATCHED_PICK) && !node(g, y)->batched))
+        return binary(g, R_MUL, y, number_of(g, 1.0 / rows));
+    return pick(g, weight(g, 2, (const int[]){d, rows}, ONE_OF(g, W_F32, W_F16, W_Q8_0), 1), y);
+}
+
 /* The best by score, and what belongs to them: elements, or a matrix for each, as experts are
  * chosen. */
 static int make_choice(gen *g) {
@@ -817,6 +837,7 @@ static const struct {
     {make_rope, 3, false},     {make_attend, 7, true},      {make_known, 5, false},
     {make_unknown, 4, false},  {make_recurrent, 5, false},  {make_linear_back, 4, false},
     {make_outer_sum, 3, true}, {make_attend_back, 2, true}, {make_attend_chosen, 3, true},
+    {make_ngrams, 2, false},
 };
 
 int make_any(gen *g, bool top) {

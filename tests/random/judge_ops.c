@@ -269,6 +269,36 @@ static void topk(judge *j, int i) {
     }
 }
 
+/* A whole number from 0 to `most`; *open: it may be another one. */
+static uint64_t whole_to(number x, double most, bool *open) {
+    *open = *open || !known(x) || floor(x.v - x.e) != floor(x.v + x.e);
+    return !(x.v >= 1) ? 0 : x.v < most ? (uint64_t)floor(x.v) : (uint64_t)most;
+}
+
+static uint64_t four_digits(judge *j, int x, int column, bool *open) {
+    uint64_t sum = 0, place = 1;
+    for (int k = 0; k < 4; k++, place *= 65536)
+        sum += place * whole_to(*element(j, x, k, column, 0), 65535, open);
+    return sum;
+}
+
+/* y[i] = first[i] + hash % into[i], where the hash of the first 2, 3, .. numbers of x is the xor of their products. */
+static void ngrams(judge *j, int i) {
+    const r_node *t = &j->p->node[i];
+    const int m = j->p->node[t->src[0]].ne[0], each = t->ne[0] / (m - 1);
+    for (int k = 0; k < t->ne[0]; k++) {
+        bool open = false;
+        uint64_t hash = 0;
+        for (int n = 0; n < 2 + k / each; n++)
+            hash ^= whole_to(*element(j, t->src[0], n, 0, 0), 16777216, &open) *
+                    four_digits(j, t->src[1], n, &open);
+        const uint64_t into = four_digits(j, t->src[2], k, &open),
+                       at = four_digits(j, t->src[3], k, &open) + (into ? hash % into : 0);
+        j->value[i][k] =
+            open ? unknown() : (number){(double)at < t->num[0] ? (double)at : t->num[0] - 1, 0, 0};
+    }
+}
+
 /* --- places ----------------------------------------------------------------------------------- */
 
 /* y[.., k] = x[.., index[k]]; outside of x it is NaN. */
@@ -329,6 +359,9 @@ void judge_operator(judge *j, int i, const r_token *token) {
         return;
     case R_TOPK:
         topk(j, i);
+        return;
+    case R_NGRAMS:
+        ngrams(j, i);
         return;
     case R_PICK:
         pick(j, i);

@@ -261,6 +261,9 @@ static bool something(r_program *p, int i, r_op op) {
 static bool other_topk(r_program *p, int i) {
     return something(p, i, R_TOPK);
 }
+static bool other_ngrams(r_program *p, int i) {
+    return something(p, i, R_NGRAMS);
+}
 static bool other_reshape(r_program *p, int i) {
     return something(p, i, R_RESHAPE);
 }
@@ -329,6 +332,7 @@ static const struct {
     {"pick of the first", first_index},
     {"the first of the matrices", first_matrix},
     {"topk of anything", other_topk},
+    {"ngrams of anything", other_ngrams},
     {"reshape of anything", other_reshape},
     {"repeat of anything", other_repeat},
     {"iota of anything", other_iota},

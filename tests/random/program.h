@@ -59,6 +59,7 @@ enum {
     X(AMAX, "amax")                                                                                \
     X(RANK, "rank")                                                                                \
     X(TOPK, "topk")                                                                                \
+    X(NGRAMS, "ngrams")                                                                            \
     X(PICK, "<pick>")                                                                              \
     X(RESHAPE, "reshape")                                                                          \
     X(SPLIT, "<split>")                                                                            \

@@ -8,14 +8,15 @@
 #include "small/program.h"
 #include "test.h"
 
-/* Every operator that a model that writes text can have is in the table, but the choice of rows, which models have that no board can hold; those of
+/* Every operator that a model that writes text can have is in the table, but the choice of rows and n-grams, which models have that no board can hold; those of
  * gradients are not. */
 TEST(operators_have_rows) {
     for (int op = 0; op < GGL_OP_COUNT; op++) {
         const ggl_tensor t = {.op = (ggl_op)op, .ne = {1, 1, 1, 1}};
         const bool is_leaf = ggl_op_get(t.op).kind == GGL_KIND_LEAF && op != GGL_OP_IOTA,
                    is_absent = op == GGL_OP_LINEAR_BACK || op == GGL_OP_OUTER_SUM ||
-                               op == GGL_OP_ATTEND_BACK || op == GGL_OP_CHOOSE_ROWS;
+                               op == GGL_OP_ATTEND_BACK || op == GGL_OP_CHOOSE_ROWS ||
+                               op == GGL_OP_NGRAMS;
         if (op != GGL_OP_CALL && !is_leaf)
             CHECK_MSG((llm_small_refuses(NULL, &t) == NULL) == !is_absent, "'%s'",
                       ggl_op_get(t.op).name);

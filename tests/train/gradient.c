@@ -244,6 +244,15 @@ F(f_route) { /* a mixture: shares of the best experts, which are chosen by topk 
     ggl_tensor *down = ggl_linear(g, ggl_silu(g, up), ggl_binary(g, GGL_OP_PICK, x[3], best), NULL);
     return ggl_weighted(g, down, share);
 }
+F(f_ngrams) { /* rows that hashes choose */
+    static const double number[] = {5, 9}, digits[] = {7, 0, 0, 0, 3, 0, 0, 0};
+    const int64_t size[] = {4, 2};
+    ggl_tensor *by = ggl_graph_const(g, 2, size, digits),
+               *src[] = {ggl_graph_const(g, 1, &size[1], number), by, by, by};
+    return ggl_unary(g, GGL_OP_EXP,
+                     ggl_binary(g, GGL_OP_PICK, x[0],
+                                ggl_graph_op(g, GGL_OP_NGRAMS, src, 4, (double[]){12}, 1)));
+}
 F(f_recent) {
     return ggl_unary(g, GGL_OP_EXP, ggl_recent(g, x[0], 3));
 }
@@ -407,6 +416,7 @@ static const problem problems[] = {
     {"recurrent: gated_linear_attention", f_gla, {B(4, 2), B(4, 2), B(3, 2), B(4, 2)}},
     {"recurrent: wkv6", f_wkv6, {B(4, 2), B(4, 2), B(4, 2), B(4, 2), W(4, 2)}},
     {"recurrent: wkv7", f_wkv7, {B(4, 2), B(4, 2), B(4, 2), B(4, 2), B(4, 2), B(4, 2)}},
+    {"ngrams", f_ngrams, {W(4, 12)}},
     {"mixture", f_route, {B(6), W(6, 4), W(6, 5, 4), W(5, 6, 4)}},
     {"own composite", f_own, {B(5), W(5)}},
 };

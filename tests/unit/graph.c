@@ -124,6 +124,28 @@ TEST(messages_speak_of_names) {
     refused(g, "'*' of [n_ff = 96] and [n_embd = 64]");
 }
 
+/* ngrams of m numbers, with by of so many, k results and rows. */
+static ggl_tensor *ngrams(ggl_graph *g, int64_t m, int64_t n_by, int64_t k, double rows) {
+    ggl_tensor *src[] = {input(g, "x", 1, m, 1, 1), input(g, "by", 2, 4, n_by, 1),
+                         input(g, "into", 2, 4, k, 1), input(g, "first", 2, 4, k, 1)};
+    return ggl_graph_op(g, GGL_OP_NGRAMS, src, 4, &rows, 1);
+}
+
+TEST(ngrams_of_tokens) {
+    ggl_graph *g = graph_new();
+    const ggl_tensor *y = ngrams(g, 3, 3, 4, 1e9);
+    CHECK(y && y->type == GGL_I32 && y->n_dims == 1 && y->ne[0] == 4);
+    ggl_graph_free(g);
+    ngrams(g = graph_new(), 1, 1, 4, 9);
+    refused(g, "ngrams of [1]: a row of two numbers");
+    ngrams(g = graph_new(), 3, 2, 4, 9);
+    refused(g, "four digits of each");
+    ngrams(g = graph_new(), 3, 3, 5, 9);
+    refused(g, "do not divide among 2 lengths");
+    ngrams(g = graph_new(), 3, 3, 4, 0);
+    refused(g, "rows = 0");
+}
+
 TEST(wrong_use) {
     ggl_graph *g = graph_new();
     ggl_linear(g, input(g, "x", 1, 8, 1, 1),

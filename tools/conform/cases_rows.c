@@ -62,6 +62,29 @@ static ggl_tensor *build_topk(conform_build *c) {
     return OP1N(c, TOPK, maybe_equals(c, VALUE(c, c->f.size[0])), 1, (double)c->f.size[1]);
 }
 
+/* size: the numbers that are hashed, the results, the rows. */
+static const conform_form hashes[] = {
+    {.size = {2, 1, 7}},
+    {.size = {3, 8, 100000}, .n = 33},
+    {.size = {5, 12, 1000003}, .n = 3},
+    {.size = {3, 2, 1}, .view = 3},
+};
+static const conform_form large_hashes = {.size = {3, 16, 1 << 30}, .n = 512};
+
+/* Whole numbers from -1 up, as digits are; x: from -1 to 1. */
+static ggl_tensor *up_to(conform_build *c, ggl_tensor *x, double most) {
+    return OP1(c, FLOOR, OP2(c, MUL, OP1(c, ABS, x), NUMBER(c, most)));
+}
+
+static ggl_tensor *build_ngrams(conform_build *c) {
+    const int64_t *s = c->f.size;
+    ggl_tensor *src[] = {up_to(c, VALUE(c, s[0]), 250000), up_to(c, VALUE(c, 4, s[0]), 66000),
+                         up_to(c, case_weight(c, GGL_F32, DIMS(4, s[1])), 66000),
+                         up_to(c, case_weight(c, GGL_F32, DIMS(4, s[1])), 66000)};
+    const double rows = (double)s[2];
+    return case_node(c, GGL_OP_NGRAMS, src, 4, &rows, 1);
+}
+
 static const conform_case rows[] = {
     {.name = "sum",
      .op = GGL_OP_SUM,
@@ -91,6 +114,13 @@ static const conform_case rows[] = {
      .bound = 0,
      .edges = EDGES,
      .large = &large_tops},
+    {.name = "ngrams",
+     .op = GGL_OP_NGRAMS,
+     .build = build_ngrams,
+     FORM_LIST(hashes),
+     .bound = 0,
+     .edges = EDGES,
+     .large = &large_hashes},
 };
 KIND(rows, rows);
 

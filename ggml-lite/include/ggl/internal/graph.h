@@ -130,6 +130,32 @@ static inline int64_t ggl_groups_whole(int64_t pos, int64_t every) {
     return (pos + 1) / every;
 }
 
+/* ngrams reads whole numbers below 2^64 as four digits to the base 2^16, the lowest first. */
+enum { GGL_N_DIGITS = 4 };
+
+/* Returns x rounded down; NaN and what is below 0: 0; what is above `most`: most. */
+static inline uint64_t ggl_whole_to(float x, uint64_t most) {
+    return !(x >= 1) ? 0 : x < (float)most ? (uint64_t)x : most;
+}
+
+static inline uint64_t ggl_from_digits(const float *digit) {
+    uint64_t x = 0;
+    for (int k = GGL_N_DIGITS; k-- > 0;)
+        x = x << 16 | ggl_whole_to(digit[k], 0xffff);
+    return x;
+}
+
+/* Returns a number of what is hashed: f32 has the whole numbers up to 2^24. */
+static inline uint64_t ggl_hashed_number(float x) {
+    return ggl_whole_to(x, (uint64_t)1 << 24);
+}
+
+/* Returns the index, below `rows`, that a hash chooses of the `into` ones from `first` on. */
+static inline int64_t ggl_hashed_index(uint64_t hash, uint64_t into, uint64_t first, int64_t rows) {
+    const uint64_t i = (into > 0 ? hash % into : 0) + first;
+    return i < (uint64_t)rows ? (int64_t)i : rows - 1;
+}
+
 /* Returns how many rows an element reads by a row of n chosen positions: those before the first that is below 0, and one at least. */
 static inline int64_t ggl_n_chosen(const float *chosen, int64_t n) {
     int64_t i = 0;

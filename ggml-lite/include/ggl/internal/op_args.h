@@ -6,6 +6,7 @@
 enum { SUM_X = 0, SUM_DIM = 0 };
 enum { AMAX_X = 0, AMAX_DIM = 0 };
 enum { TOPK_X = 0, TOPK_K = 0 };
+enum { NGRAMS_X = 0, NGRAMS_BY = 1, NGRAMS_INTO = 2, NGRAMS_FIRST = 3, NGRAMS_ROWS = 0 };
 enum { PICK_T = 0, PICK_I = 1 };
 enum { RESHAPE_X = 0, RESHAPE_SIZE = 0 };
 enum { SPLIT_X = 0, SPLIT_DIM = 0, SPLIT_FIRST = 1, SPLIT_SIZE = 2 };
