@@ -26,6 +26,10 @@ static ggl_status does_not_hear(ggl_error *err) {
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static ggl_status open_mel(hearing *h, ggl_error *err) {
+    if (h->how->is_samples || h->how->apart || h->how->level == LLM_LEVEL_BANDS)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "a sound that is written down piece by piece cannot have rows of samples, "
+                        "windows that are apart, or bands less their mean");
     const ggl_status st = llm_sound_rows_mel(&h->mel, h->how, h->n_mel, err);
     h->rows = ggl_calloc((size_t)(h->n_window * h->n_mel), sizeof *h->rows);
     return st == GGL_OK && !h->rows ? no_memory(err) : st;

@@ -1,6 +1,7 @@
 /* Sounds in texts: read whole, as many samples as fit into the context, made into a spectrogram as the ear's descriptor says, and run through its stages window
  * by window. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "context.h"
@@ -20,9 +21,10 @@ enum {
 typedef struct heard {
     uint8_t id[LLM_MEDIA_ID];
     float *sample; /* [n] */
-    int64_t n, n_rows, n_windows;
+    int64_t n, n_windows;
     size_t cap;
     double largest; /* if is_measured */
+    double *mean;   /* [n_mel], then as many deviations, where bands have them */
     bool is_measured;
     float *rows; /* [n_window][n_mel]: of one window */
 } heard;
@@ -30,11 +32,18 @@ typedef struct heard {
 static void heard_free(heard *h) {
     ggl_free(h->sample);
     ggl_free(h->rows);
+    ggl_free(h->mean);
     *h = (heard){0};
 }
 
 static const llm_arch_sound *rule_of(const llm_eye *e) {
     return &e->rows[e->input].sound;
+}
+
+static ggl_status check_wanted(const llm_eye *e, ggl_error *err) {
+    return e->cancelled && e->cancelled(e->cancelled_ctx)
+               ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
+               : GGL_OK;
 }
 
 static const char *name_of(const llm_audio *a) {
@@ -47,12 +56,14 @@ static int64_t n_windows(const uint8_t id[LLM_MEDIA_ID]) {
     uint32_t n = 0;
     for (int k = 0; k < 4; k++)
         n |= (uint32_t)id[LLM_MEDIA_ID - 4 + k] << (8 * k);
+    n &= MOST_WINDOWS * 2 - 1;                 /* without the bit of sounds */
     return n > 0 && n <= MOST_WINDOWS ? n : 1; /* of a mark that nobody has made, none is there */
 }
 
 static void put_windows(uint8_t id[LLM_MEDIA_ID], int64_t n) {
     for (int k = 0; k < 4; k++)
         id[LLM_MEDIA_ID - 4 + k] = (uint8_t)(n >> (8 * k));
+    llm_eye_set_sound(id);
 }
 
 static ggl_status append_sound(const llm_eye *e, const llm_tokenizer *t,
@@ -67,10 +78,28 @@ static ggl_status append_sound(const llm_eye *e, const llm_tokenizer *t,
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
-/* Returns how many rows the window has that begins at row `at`: at least those that the stages make a row of. */
-static int64_t window_rows(const llm_eye *e, int64_t n_rows, int64_t at) {
+/* Returns how many rows so many samples have: row r if there are r * step + needs of them. */
+static int64_t rows_in(const llm_arch_sound *s, int64_t n) {
+    return n < s->needs ? 0 : (n - s->needs) / s->step + 1;
+}
+
+/* The samples that window k is made of, and the row of these with which it begins: of those of the whole sound, or of its own. */
+static llm_mel_piece window_of(const llm_eye *e, const heard *h, int64_t k, int64_t *at) {
+    const int64_t n = e->n_most * rule_of(e)->step, first = k * n, rest = h->n - first;
+    llm_mel_piece piece = {.sample = h->sample, .n = h->n, .is_last = true};
+    *at = k * e->n_most;
+    if (rule_of(e)->apart) {
+        *at = 0;
+        piece.sample += first;
+        piece.n = rest < n ? rest : n;
+    }
+    return piece;
+}
+
+/* Returns how many rows a window has, which begins at row `at` of n: at least those that the stages make a row of. */
+static int64_t window_rows(const llm_eye *e, int64_t n, int64_t at) {
     const int64_t most = e->n_most, least = llm_eye_origin(e, 0) + 1;
-    const int64_t rest = n_rows - at > least ? n_rows - at : least;
+    const int64_t rest = n - at > least ? n - at : least;
     return rule_of(e)->whole || rest > most ? most : rest;
 }
 
@@ -99,35 +128,112 @@ static int64_t most_samples(const llm_eye *e) {
     return least < windows ? least : windows;
 }
 
-/* Finds what the spectrogram is scaled by, piece by piece. */
-static ggl_status measure(const llm_eye *e, heard *h, ggl_error *err) {
+/* Adds the numbers of n rows, and their squares, to the sums of their bands. */
+static void add_bands(double *sum, const float *row, int64_t n, int64_t n_mel) {
+    for (int64_t i = 0; i < n * n_mel; i++) {
+        const double v = (double)row[i];
+        sum[i % n_mel] += v;
+        sum[n_mel + i % n_mel] += v * v;
+    }
+}
+
+/* Makes means and deviations of n rows' sums; the deviation of one row alone is 0. */
+static void make_means(double *sum, int64_t n, int64_t n_mel) {
+    for (int64_t b = 0; b < n_mel; b++) {
+        const double mean = sum[b] / (double)n, left = sum[n_mel + b] - (double)n * mean * mean;
+        sum[b] = mean;
+        sum[n_mel + b] = n > 1 && left > 0 ? sqrt(left / (double)(n - 1)) : 0;
+    }
+}
+
+/* Finds the bands' means and deviations in the whole steps of the sound. */
+static ggl_status measure_bands(const llm_eye *e, heard *h, ggl_error *err) {
+    const llm_mel_piece all = {.sample = h->sample, .n = h->n, .is_last = true};
+    const int64_t n = llm_mel_n_rows(e->mel, h->n), n_mel = e->n_input;
+    float *row = ggl_calloc((size_t)(PIECE * n_mel), sizeof *row);
+    ggl_status st = GGL_OK;
+    ggl_free(h->mean);
+    h->mean = ggl_calloc((size_t)(2 * n_mel), sizeof *h->mean);
+    if (!row || !h->mean)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
+    for (int64_t at = 0; at < n && st == GGL_OK; at += PIECE) {
+        const int64_t some = n - at < PIECE ? n - at : PIECE;
+        st = check_wanted(e, err);
+        if (st == GGL_OK)
+            st = llm_mel_rows(e->mel, &all, at, some, 0, row, err);
+        if (st == GGL_OK)
+            add_bands(h->mean, row, some, n_mel);
+    }
+    if (st == GGL_OK && n > 0)
+        make_means(h->mean, n, n_mel);
+    ggl_free(row);
+    return st;
+}
+
+static ggl_status find_largest(const llm_eye *e, heard *h, ggl_error *err) {
     const llm_mel_piece all = {.sample = h->sample, .n = h->n, .is_last = true};
     const int64_t n = llm_mel_n_heard(e->mel, h->n);
     ggl_status st = GGL_OK;
     h->largest = llm_mel_silence(e->mel);
     for (int64_t at = 0; at < n && st == GGL_OK; at += PIECE) {
         const int64_t rest = n - at;
-        st = e->cancelled && e->cancelled(e->cancelled_ctx)
-                 ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
-                 : llm_mel_largest(e->mel, &all, at, rest < PIECE ? rest : PIECE, &h->largest, err);
+        st = check_wanted(e, err);
+        if (st == GGL_OK)
+            st = llm_mel_largest(e->mel, &all, at, rest < PIECE ? rest : PIECE, &h->largest, err);
     }
+    return st;
+}
+
+/* Finds what the spectrogram is scaled by, piece by piece. */
+static ggl_status measure(const llm_eye *e, heard *h, ggl_error *err) {
+    const llm_arch_sound_level level = rule_of(e)->level;
+    const ggl_status st = level == LLM_LEVEL_BANDS     ? measure_bands(e, h, err)
+                          : level == LLM_LEVEL_LARGEST ? find_largest(e, h, err)
+                                                       : GGL_OK;
     h->is_measured = st == GGL_OK;
     return st;
 }
 
+/* Scales n rows from row `at` on by their bands' means and deviations. Behind the whole steps of the sound they are 0. */
+static void scale_bands(const llm_eye *e, const heard *h, int64_t at, int64_t n) {
+    const int64_t n_mel = e->n_input, n_whole = llm_mel_n_rows(e->mel, h->n);
+    for (int64_t i = 0; i < n * n_mel; i++) {
+        const int64_t b = i % n_mel;
+        h->rows[i] = at + i / n_mel < n_whole
+                         ? (float)(((double)h->rows[i] - h->mean[b]) / (h->mean[n_mel + b] + 1e-5))
+                         : 0;
+    }
+}
+
+/* Sets n rows to the samples of a piece, and zeros behind them. */
+static void copy_samples(const llm_eye *e, const llm_mel_piece *piece, int64_t at, int64_t n,
+                         float *row) {
+    const int64_t first = at * e->n_input, rest = piece->n - first, all = n * e->n_input;
+    memset(row, 0, (size_t)all * sizeof *row);
+    if (rest > 0)
+        memcpy(row, piece->sample + first, (size_t)(rest < all ? rest : all) * sizeof *row);
+}
+
 /* Sets h->rows to those of window k, and *n to how many it has. */
 static ggl_status make_window(const llm_eye *e, heard *h, int64_t k, int64_t *n, ggl_error *err) {
-    const int64_t n_window = e->n_most, at = k * n_window;
-    const llm_mel_piece all = {.sample = h->sample, .n = h->n, .is_last = true};
-    *n = window_rows(e, h->n_rows, at);
+    const int64_t n_window = e->n_most;
+    int64_t at;
+    const llm_mel_piece piece = window_of(e, h, k, &at);
+    *n = window_rows(e, rows_in(rule_of(e), piece.n), at);
     if (!h->rows)
         h->rows = ggl_calloc((size_t)(n_window * e->n_input), sizeof *h->rows);
     if (!h->rows)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
-    const ggl_status st = h->is_measured ? GGL_OK : measure(e, h, err);
-    if (st != GGL_OK)
-        return st;
-    return llm_mel_rows(e->mel, &all, at, *n, h->largest, h->rows, err);
+    if (rule_of(e)->is_samples) {
+        copy_samples(e, &piece, at, *n, h->rows);
+        return GGL_OK;
+    }
+    ggl_status st = h->is_measured ? GGL_OK : measure(e, h, err);
+    if (st == GGL_OK)
+        st = llm_mel_rows(e->mel, &piece, at, *n, h->largest, h->rows, err);
+    if (st == GGL_OK && h->mean)
+        scale_bands(e, h, k * n_window, *n);
+    return st;
 }
 
 static ggl_status hear_window(llm_eye *e, heard *h, int64_t k, const float **row, int64_t *n,
@@ -141,11 +247,12 @@ static ggl_status hear_window(llm_eye *e, heard *h, int64_t k, const float **row
 
 static ggl_status read_part(const llm_eye *e, heard *h, llm_sound *from, int64_t *got,
                             ggl_error *err) {
-    if (e->cancelled && e->cancelled(e->cancelled_ctx))
-        return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
+    ggl_status st = check_wanted(e, err);
+    if (st != GGL_OK)
+        return st;
     if (!ggl_grow(&h->sample, &h->cap, (size_t)h->n + PART, sizeof *h->sample))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
-    const ggl_status st = llm_sound_read(from, h->sample + h->n, PART, got, err);
+    st = llm_sound_read(from, h->sample + h->n, PART, got, err);
     h->n += st == GGL_OK ? *got : 0;
     return st;
 }
@@ -185,7 +292,7 @@ static void identify(const llm_eye *e, heard *h) {
 
 /* Reads a sound. *h is to be freed in any case. */
 static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl_error *err) {
-    const int64_t step = rule_of(e)->step, n_window = e->n_most;
+    const int64_t n_window = e->n_most;
     llm_sound *from = NULL;
     if (!audio->path == !audio->data)
         return ggl_fail(err, GGL_USAGE, "llm_audio needs a path or data, one of the two");
@@ -196,8 +303,16 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
     llm_sound_close(from);
     if (st != GGL_OK)
         return st;
-    h->n_rows = (h->n + step - 1) / step;
-    h->n_windows = (h->n_rows + n_window - 1) / n_window;
+    const int64_t n_least = rule_of(e)->shortest;
+    if (h->n < n_least) {
+        if (!ggl_grow(&h->sample, &h->cap, (size_t)n_least, sizeof *h->sample))
+            return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
+        memset(h->sample + h->n, 0, (size_t)(n_least - h->n) * sizeof *h->sample);
+        h->n = n_least;
+    }
+    const int64_t n = rule_of(e)->apart ? (h->n + rule_of(e)->step - 1) / rule_of(e)->step
+                                        : rows_in(rule_of(e), h->n);
+    h->n_windows = n > 0 ? (n + n_window - 1) / n_window : 1;
     identify(e, h);
     return GGL_OK;
 }
@@ -205,7 +320,8 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
 /* --- without stages --------------------------------------------------------------------------- */
 
 static ggl_status start_ear(llm_eye *e, ggl_error *err) {
-    return llm_sound_rows_mel(&e->mel, rule_of(e), e->n_input, err);
+    return rule_of(e)->is_samples ? GGL_OK
+                                  : llm_sound_rows_mel(&e->mel, rule_of(e), e->n_input, err);
 }
 
 static ggl_status notice_sound(const llm_eye *e, const llm_noticed_file *f, llm_noticed *out,
@@ -267,12 +383,13 @@ static ggl_status hear_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t 
 ggl_status llm_eye_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAGE_MARK],
                           ggl_error *err) {
     heard h = {0};
+    llm_eye *e;
     *mark = 0;
-    ggl_status st = llm_eye_need(c, &llm_eye_sounds, err);
+    ggl_status st = llm_eye_need(c, &llm_eye_sounds, &e, err);
     if (st == GGL_OK)
-        st = listen(&h, c->eye, audio, err);
+        st = listen(&h, e, audio, err);
     if (st == GGL_OK)
-        st = llm_eye_keep(c->eye, h.id, hear_and_keep, &h, mark, err);
+        st = llm_eye_keep(e, h.id, hear_and_keep, &h, mark, err);
     heard_free(&h);
     return st;
 }
@@ -288,19 +405,19 @@ static ggl_status all_rows(llm_context *c, const llm_audio *audio, bool mel, flo
                            size_t *n_row, ggl_error *err) {
     heard h = {0};
     size_t cap = 0;
+    llm_eye *e;
     *row = NULL;
     *n = *n_row = 0;
     llm_context_start_beside(c);
-    ggl_status st = llm_eye_need(c, &llm_eye_sounds, err);
+    ggl_status st = llm_eye_need(c, &llm_eye_sounds, &e, err);
     if (st == GGL_OK)
-        st = listen(&h, c->eye, audio, err);
+        st = listen(&h, e, audio, err);
     if (st == GGL_OK)
-        *n_row = (size_t)(mel ? llm_stages_n_input : llm_stages_n_row)(c->eye->stages);
+        *n_row = (size_t)(mel ? llm_stages_n_input : llm_stages_n_row)(e->stages);
     for (int64_t k = 0; st == GGL_OK && k < h.n_windows; k++) {
         const float *got = NULL;
         int64_t n_got = 0;
-        st = mel ? make_window(c->eye, &h, k, &n_got, err)
-                 : hear_window(c->eye, &h, k, &got, &n_got, err);
+        st = mel ? make_window(e, &h, k, &n_got, err) : hear_window(e, &h, k, &got, &n_got, err);
         if (st == GGL_OK && !ggl_grow(row, &cap, (*n + (size_t)n_got) * *n_row, sizeof **row))
             st = ggl_fail(err, GGL_NOMEM, "out of memory for the rows of a sound");
         if (st == GGL_OK)

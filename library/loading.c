@@ -77,6 +77,7 @@ static ggl_status load(llm_model **out, const llm_loading *l, ggl_error *err) {
         .arch_path = l->model.arch_path,
         .type = l->type,
         .eye = l->eye,
+        .ear = l->model.ear,
         .open_backend = ggl_backend_open,
         .close_backend = ggl_backend_close,
         .n_threads = l->n_threads > 0 ? l->n_threads : ggl_backend_default_threads_batch(),
@@ -135,7 +136,7 @@ bool llm_loading_is_same(const llm_loading *a, const llm_loading *b) {
     const llm_model_params *m = &a->model, *n = &b->model;
     const ggl_gguf_params *f = m->gguf ? m->gguf : &none, *g = n->gguf ? n->gguf : &none;
     return llm_is_same_path(a->path, b->path) && is_same_text(a->type, b->type) &&
-           a->eye == b->eye && llm_is_same_path(m->mtp, n->mtp) &&
+           a->eye == b->eye && m->ear == n->ear && llm_is_same_path(m->mtp, n->mtp) &&
            is_same_text(m->arch_path, n->arch_path) && is_same_text(m->arch_dirs, n->arch_dirs) &&
            f->no_mmap == g->no_mmap && f->lock == g->lock &&
            is_same_list(m->override, m->n_override, n->override, n->n_override) &&

@@ -112,17 +112,38 @@ ggl_status llm_eye_append_part(const llm_eye *e, const llm_tokenizer *t,
     return st;
 }
 
+enum {
+    SOUND = 0x80
+}; /* in the last byte, where a picture's has the higher byte of a number of tiles */
+
+void llm_eye_set_sound(uint8_t id[LLM_MEDIA_ID]) {
+    id[LLM_MEDIA_ID - 1] |= SOUND;
+}
+
+bool llm_eye_is_sound(const uint8_t id[LLM_MEDIA_ID]) {
+    return (id[LLM_MEDIA_ID - 1] & SOUND) != 0;
+}
+
+/* The one of an eye and the ear beside it that has made the rows of this id. */
+static const llm_eye *maker_of(const llm_eye *e, const uint8_t id[LLM_MEDIA_ID]) {
+    return e->other && llm_eye_is_sound(id) ? e->other : e;
+}
+
 static ggl_status append_marked(void *ctx, const llm_tokenizer *t, const char *mark,
                                 llm_tokens *ids, ggl_error *err) {
     const llm_eye *e = ctx;
     uint8_t id[LLM_MEDIA_ID];
     (void)llm_eye_digest(mark + MARK_BEGIN, id);
+    e = maker_of(e, id);
     return e->kind->append(e, t, id, ids, err);
 }
 
 void llm_eye_set_marks(llm_eye *e, int64_t most) {
-    e->marks = (llm_marks){
-        .find = find_any, .append = append_marked, .ctx = e, .most = most, .what = e->kind->what};
+    e->marks = (llm_marks){.find = find_any,
+                           .append = append_marked,
+                           .ctx = e,
+                           .most = most,
+                           .what = e->other ? "picture or sound" : e->kind->what};
 }
 
 const llm_marks *llm_eye_marks(const llm_eye *e) {
@@ -137,14 +158,8 @@ int64_t llm_eye_origin(const llm_eye *e, int64_t i) {
     return i;
 }
 
-/* The rows that source k has if the input has n. */
-static int64_t rows_of_source(const llm_eye *e, int k, int64_t n) {
-    const llm_arch_rows_of *of = &e->rows[k];
-    return of->is_input ? n : llm_arch_rows_over(of, rows_of_source(e, of->over, n));
-}
-
 int64_t llm_eye_rows_made(const llm_eye *e, int64_t n) {
-    return rows_of_source(e, e->n_rows - 1, n);
+    return llm_rows_made(e->rows, e->n_rows - 1, n);
 }
 
 bool llm_eye_sees(const llm_eye *e) {
@@ -152,12 +167,16 @@ bool llm_eye_sees(const llm_eye *e) {
 }
 
 bool llm_eye_hears(const llm_eye *e) {
-    return e && e->rows[e->input].sound.rate > 0;
+    return e && (e->rows[e->input].sound.rate > 0 || llm_eye_hears(e->other));
 }
 
-ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind, ggl_error *err) {
+ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind, llm_eye **out,
+                        ggl_error *err) {
     const llm_eye_kind *has = c->eye ? c->eye->kind : NULL;
-    if (has == kind)
+    *out = NULL;
+    for (llm_eye *e = c->eye; e && !*out; e = e->other)
+        *out = e->kind == kind ? e : NULL;
+    if (*out)
         return GGL_OK;
     return has ? ggl_fail(err, GGL_UNSUPPORTED,
                           "the model was opened with an %s, which %s %ss and %s no %ss: %s",
@@ -215,5 +234,5 @@ void llm_unsee(llm_context *c, const char *mark) {
     uint8_t id[LLM_MEDIA_ID];
     size_t from = 0;
     if (c->eye && find_mark(mark, strlen(mark), &from, id))
-        release(c->eye, id, c->eye->kind->n_parts(id), 1);
+        release(c->eye, id, maker_of(c->eye, id)->kind->n_parts(id), 1);
 }

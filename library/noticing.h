@@ -33,13 +33,15 @@ typedef struct llm_eye_kind {
 
 extern const llm_eye_kind llm_eye_pictures, llm_eye_sounds;
 
+/* A file may have an eye and an ear. Then each of the two reads what is for it, and their rows are kept in one place. */
 struct llm_eye {
+    struct llm_eye *other; /* the ear beside an eye; NULL: none, or this is it */
     const llm_eye_kind *kind;
     llm_model *model;
     llm_arch_rows_of rows[LLM_ARCH_MAX_SOURCES];
     int n_rows, input;
     int64_t n_most, n_input; /* rows of the input at most, and the numbers of each */
-    llm_media *media;
+    llm_media *media;        /* of an ear beside an eye: that one's */
     llm_stages *stages;
     llm_session_params planned; /* with which they were */
     llm_adapter_use *adapter;   /* [n_adapters]: those with pairs for it */
@@ -53,8 +55,8 @@ struct llm_eye {
     void *cancelled_ctx;
 };
 
-/* Looking and listening begin with this. GGL_UNSUPPORTED: the model was not opened with an eye or an ear of this kind. */
-GGL_NODISCARD ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind,
+/* Looking and listening begin with this, which finds the eye or the ear. GGL_UNSUPPORTED: the model was not opened with one of this kind; *out is then NULL. */
+GGL_NODISCARD ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind, llm_eye **out,
                                       ggl_error *err);
 /* llm_see and llm_listen within a call that has begun. */
 GGL_NODISCARD ggl_status llm_eye_see(llm_context *c, const llm_image *image,
@@ -87,6 +89,9 @@ GGL_NODISCARD ggl_status llm_eye_append_part(const llm_eye *e, const llm_tokeniz
                                              const uint8_t id[LLM_MEDIA_ID], int64_t k,
                                              const char *line, llm_tokens *ids, ggl_error *err);
 
+/* Marks an id as that of a sound, by a bit that ids of pictures do not have. */
+void llm_eye_set_sound(uint8_t id[LLM_MEDIA_ID]);
+bool llm_eye_is_sound(const uint8_t id[LLM_MEDIA_ID]);
 /* Writes the id of the rows of part k. */
 void llm_eye_part_id(const uint8_t id[LLM_MEDIA_ID], int64_t k, uint8_t out[LLM_MEDIA_ID]);
 /* Writes the mark that stands for a picture or a sound in a text. */

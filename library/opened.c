@@ -91,6 +91,8 @@ void llm_opened_print_stages(const llm_context *c, FILE *out, bool nodes) {
         ggl_fprint(out, "\n");
     if (s || own)
         llm_stages_print(s ? s : own, out, nodes);
+    if (s && llm_eye_other(c->eye))
+        llm_stages_print(llm_eye_stages(llm_eye_other(c->eye)), out, nodes);
     llm_stages_free(own);
 }
 

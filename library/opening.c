@@ -436,9 +436,7 @@ static void reserve_for_eye(llm_context *c) {
     for (int k = 0; k < sp.n_backends; k++) {
         ggl_memory m = {0};
         if (is_planned)
-            llm_stages_memory(llm_eye_stages(c->eye), k, &m);
-        if (is_planned && llm_placement_is_host(sp.backend[k]))
-            m.io += llm_stages_row_bytes(llm_eye_stages(c->eye));
+            llm_eye_memory(c->eye, k, llm_placement_is_host(sp.backend[k]), &m);
         llm_placement_reserve(c->placement, k, &m);
     }
 }

@@ -304,15 +304,16 @@ static ggl_status look_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t 
 ggl_status llm_eye_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_MARK],
                        ggl_error *err) {
     parts p;
+    llm_eye *e;
     *mark = 0;
-    ggl_status st = llm_eye_need(c, &llm_eye_pictures, err);
+    ggl_status st = llm_eye_need(c, &llm_eye_pictures, &e, err);
     if (st != GGL_OK)
         return st;
-    st = see(&p, c->eye, image, err);
+    st = see(&p, e, image, err);
     if (st == GGL_OK)
-        st = check_room(c->eye, &p, name_of(image), err);
+        st = check_room(e, &p, name_of(image), err);
     if (st == GGL_OK)
-        st = llm_eye_keep(c->eye, p.id, look_and_keep, &(looked){&p, name_of(image)}, mark, err);
+        st = llm_eye_keep(e, p.id, look_and_keep, &(looked){&p, name_of(image)}, mark, err);
     parts_free(&p);
     return st;
 }
@@ -326,19 +327,20 @@ ggl_status llm_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_M
 ggl_status llm_image_pixels(llm_context *c, const llm_image *image, float **pixel, size_t *height,
                             size_t *width, ggl_error *err) {
     parts p;
+    llm_eye *e;
     *pixel = NULL;
     llm_context_start_beside(c);
-    ggl_status st = llm_eye_need(c, &llm_eye_pictures, err);
+    ggl_status st = llm_eye_need(c, &llm_eye_pictures, &e, err);
     if (st != GGL_OK)
         return st;
-    st = see(&p, c->eye, image, err);
+    st = see(&p, e, image, err);
     if (st == GGL_OK) {
         const llm_picture *seen = p.part[0];
         *width = (size_t)seen->width;
         *height = (size_t)seen->height;
         *pixel = ggl_calloc(*width * *height * 3, sizeof **pixel);
         if (*pixel)
-            llm_picture_normalize(*pixel, rule_of(c->eye), seen);
+            llm_picture_normalize(*pixel, rule_of(e), seen);
         else
             st = ggl_fail(err, GGL_NOMEM, "out of memory for a picture");
     }
@@ -368,17 +370,18 @@ ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row, s
                           size_t *n_row, ggl_error *err) {
     parts p;
     size_t cap = 0;
+    llm_eye *e;
     *row = NULL;
     *n = 0;
     llm_context_start_beside(c);
-    ggl_status st = llm_eye_need(c, &llm_eye_pictures, err);
+    ggl_status st = llm_eye_need(c, &llm_eye_pictures, &e, err);
     if (st != GGL_OK)
         return st;
-    st = see(&p, c->eye, image, err);
-    *n_row = (size_t)llm_stages_n_row(c->eye->stages);
-    const bool first = rule_of(c->eye)->tiles.whole_first;
+    st = see(&p, e, image, err);
+    *n_row = (size_t)llm_stages_n_row(e->stages);
+    const bool first = rule_of(e)->tiles.whole_first;
     for (int64_t k = 0; k < p.n && st == GGL_OK; k++) /* in the order of a text */
-        st = add_rows(c->eye, p.part[first ? k : (k + 1) % p.n], name_of(image), row, n, &cap, err);
+        st = add_rows(e, p.part[first ? k : (k + 1) % p.n], name_of(image), row, n, &cap, err);
     parts_free(&p);
     if (st != GGL_OK) {
         ggl_free(*row);

@@ -8,7 +8,11 @@
 #include "context.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/sched.h"
+#include "ggl/internal/pass.h"
 #include "llm/internal/adapter.h"
+#include "llm/internal/convert.h"
+#include "llm/internal/load.h"
 
 /* Rows that nobody holds are kept as long as they are fewer bytes than this. */
 #define KEPT_BYTES ((size_t)256 << 20)
@@ -70,6 +74,8 @@ static const char *unknown_token(const llm_eye *e, const llm_tokenizer *t) {
 void llm_eye_note_other(const llm_eye *e, const llm_model *model, const llm_tokenizer *t,
                         void (*note)(void *ctx, const char *text), void *ctx) {
     const char *token = unknown_token(e, t);
+    if (!token && e->other)
+        token = unknown_token(e->other, t);
     char text[512];
     if (!token || !note)
         return;
@@ -81,17 +87,83 @@ void llm_eye_note_other(const llm_eye *e, const llm_model *model, const llm_toke
     note(ctx, text);
 }
 
-ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err) {
-    llm_eye *e = *out = ggl_calloc(1, sizeof *e);
-    if (!e)
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
+/* Opens one of a file's senses, without a place for its rows. */
+static ggl_status open_one(llm_eye *e, const llm_loading *l, ggl_error *err) {
     ggl_status st = llm_load_named(&e->model, l, err);
     if (st == GGL_OK)
         st = find_input(e, err);
     if (st == GGL_OK)
         e->digest = ggl_gguf_digest(llm_model_file(e->model));
+    return st;
+}
+
+/* True if the file or folder of an eye has an ear, too. */
+static bool has_ear(const llm_eye *e, const llm_loading *l) {
+    const char *family = llm_arch_family(llm_model_arch(e->model), 0);
+    const size_t n = strcspn(family, ":");
+    char key[160];
+    bool says = false;
+    snprintf(key, sizeof key, "%.*s.audio.projector_type", n < 100 ? (int)n : 100, family);
+    bool has = ggl_gguf_find(llm_model_file(e->model), key) != NULL;
+    snprintf(key, sizeof key, "%.*s.has_audio_encoder", n < 100 ? (int)n : 100, family);
+    if (ggl_gguf_get_bool(llm_model_file(e->model), key, &says, NULL) == 1)
+        has |= says; /* of a kind that is both */
+    return e->kind == &llm_eye_pictures &&
+           (has || (llm_load_converts(l->path) && llm_convert_finds_ear(l->path)));
+}
+
+/* Opens the ear beside an eye. One whose kind is not known is left out. */
+static ggl_status open_ear(llm_eye *e, const llm_loading *of, ggl_error *err) {
+    llm_loading l = *of;
+    ggl_error why = {0};
+    char text[sizeof why.msg + 100];
+    llm_eye *ear = ggl_calloc(1, sizeof *ear);
+    if (!ear)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    l.model.ear = true;
+    const ggl_status st = open_one(ear, &l, &why);
+    if (st == GGL_OK && ear->kind == &llm_eye_sounds) {
+        ear->media = e->media;
+        e->other = ear;
+        return GGL_OK;
+    }
+    llm_model_free(ear->model);
+    ggl_free(ear);
+    if (st != GGL_NOT_FOUND && st != GGL_UNSUPPORTED && st != GGL_OK)
+        return ggl_pass(err, &why);
+    snprintf(text, sizeof text, "the model hears no sounds: %s", why.msg);
+    if (of->note)
+        of->note(of->ctx, text);
+    return GGL_OK;
+}
+
+/* Opens the ear of a file whose eye is of a kind that is not known: why it is not. False: there is none. */
+static bool open_ear_alone(llm_eye *e, const llm_loading *of, const ggl_error *why) {
+    llm_loading l = *of;
+    char text[sizeof why->msg + 100];
+    l.model.ear = true;
+    if (open_one(e, &l, NULL) != GGL_OK || e->kind != &llm_eye_sounds)
+        return false;
+    snprintf(text, sizeof text, "the model sees no pictures: %s", why->msg);
+    if (of->note)
+        of->note(of->ctx, text);
+    return true;
+}
+
+ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err) {
+    llm_eye *e = *out = ggl_calloc(1, sizeof *e);
+    if (!e)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_error why = {0};
+    ggl_status st = open_one(e, l, &why);
+    if (st == GGL_NOT_FOUND && open_ear_alone(e, l, &why))
+        st = GGL_OK;
+    if (st != GGL_OK)
+        (void)ggl_pass(err, &why);
     if (st == GGL_OK)
         st = llm_media_new(&e->media, KEPT_BYTES, err);
+    if (st == GGL_OK && has_ear(e, l))
+        st = open_ear(e, l, err);
     if (st == GGL_OK)
         return st;
     llm_eye_close(e);
@@ -103,6 +175,9 @@ void llm_eye_close(llm_eye *e) {
     if (!e)
         return;
     llm_eye_stop(e);
+    if (e->other)
+        e->other->media = NULL;
+    llm_eye_close(e->other);
     llm_media_free(e->media);
     llm_model_free(e->model);
     ggl_free(e->adapter);
@@ -116,6 +191,28 @@ void llm_eye_stop(llm_eye *e) {
     e->stages = NULL;
     llm_mel_free(e->mel);
     e->mel = NULL;
+    llm_eye_stop(e->other);
+}
+
+const llm_eye *llm_eye_other(const llm_eye *e) {
+    return e->other;
+}
+
+void llm_eye_memory(const llm_eye *e, int backend, bool is_host, ggl_memory *out) {
+    *out = (ggl_memory){0};
+    for (; e; e = e->other) {
+        ggl_memory m;
+        llm_stages_memory(e->stages, backend, &m);
+        out->backend = m.backend;
+        out->weights_mapped += m.weights_mapped;
+        out->weights_copied += m.weights_copied;
+        out->weights_repacked += m.weights_repacked;
+        out->weights_dropped += m.weights_dropped;
+        out->stores_rows += m.stores_rows;
+        out->stores_states += m.stores_states;
+        out->arena += m.arena;
+        out->io += m.io + (is_host ? llm_stages_row_bytes(e->stages) : 0);
+    }
 }
 
 const llm_stages *llm_eye_stages(const llm_eye *e) {
@@ -142,10 +239,14 @@ ggl_status llm_eye_plan(llm_eye *e, const llm_session_params *p, ggl_error *err)
     llm_eye_stop(e);
     e->planned = own;
     const ggl_status st = llm_stages_plan(&e->stages, e->model, &own, 0, err);
-    return st == GGL_OK ? st : ggl_within(err, st, "%s", ggl_gguf_name(llm_model_file(e->model)));
+    if (st != GGL_OK)
+        return ggl_within(err, st, "%s", ggl_gguf_name(llm_model_file(e->model)));
+    return e->other ? llm_eye_plan(e->other, p, err) : GGL_OK;
 }
 
-ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err) {
+/* llm_eye_start of one that stands alone, or of one of two. */
+static ggl_status start_one(llm_eye *e, const llm_session_params *p, int64_t n_given,
+                            ggl_error *err) {
     const bool is_planned =
         e->stages && e->planned.backend == p->backend && e->planned.n_backends == p->n_backends;
     const char *file = ggl_gguf_name(llm_model_file(e->model));
@@ -165,6 +266,11 @@ ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_give
     e->cancelled = p->cancelled;
     e->cancelled_ctx = p->cancelled_ctx;
     return e->kind->start ? e->kind->start(e, err) : GGL_OK;
+}
+
+ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err) {
+    const ggl_status st = start_one(e, p, n_given, err);
+    return st == GGL_OK && e->other ? start_one(e->other, p, n_given, err) : st;
 }
 
 static bool are_same(const llm_adapter_use *a, size_t n, const llm_adapter_use *b, size_t n_b) {
@@ -190,7 +296,7 @@ static ggl_status renew(llm_eye *e, const llm_adapter_use *use, size_t n, ggl_er
     return st;
 }
 
-ggl_status llm_eye_adapt(llm_eye *e, const llm_adapter_use *use, size_t n, ggl_error *err) {
+static ggl_status adapt_one(llm_eye *e, const llm_adapter_use *use, size_t n, ggl_error *err) {
     llm_adapter_use *own = n > 0 ? ggl_calloc(n, sizeof *own) : NULL;
     uint64_t adapters = 0;
     size_t n_own = 0;
@@ -212,6 +318,11 @@ ggl_status llm_eye_adapt(llm_eye *e, const llm_adapter_use *use, size_t n, ggl_e
     e->adapter = own;
     e->n_adapters = n_own;
     return st;
+}
+
+ggl_status llm_eye_adapt(llm_eye *e, const llm_adapter_use *use, size_t n, ggl_error *err) {
+    const ggl_status st = adapt_one(e, use, n, err);
+    return st == GGL_OK && e->other ? adapt_one(e->other, use, n, err) : st;
 }
 
 ggl_status llm_eye_start_reading(llm_eye *e, int64_t n_ctx, ggl_error *err) {

@@ -5,7 +5,8 @@
 #include "loading.h"
 #include "noticing.h"
 
-/* Opens the file of an eye or an ear. GGL_UNSUPPORTED: it makes no rows of pictures or sounds; else as llm_open. */
+/* Opens the file of an eye or an ear, or of both: then the calls below are for both of them. An ear beside an eye whose kind is not known is left out, which is noted.
+ * GGL_UNSUPPORTED: it makes no rows of pictures or sounds; else as llm_open. */
 ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err);
 void llm_eye_close(llm_eye *e); /* NULL is fine */
 /* Notes that the eye is of another family than the text model, if its descriptor shows that: the tokenizer of the model lacks a special token that stands
@@ -25,8 +26,13 @@ ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_give
  * GGL_NOMEM, and none if n is 0. */
 ggl_status llm_eye_adapt(llm_eye *e, const llm_adapter_use *use, size_t n, ggl_error *err);
 
-/* Its stages; NULL: they are neither planned nor started. */
+/* The stages of this one alone; NULL: they are neither planned nor started. */
 const llm_stages *llm_eye_stages(const llm_eye *e);
+/* The ear beside the eye; NULL: there is none. */
+const llm_eye *llm_eye_other(const llm_eye *e);
+/* The bytes that the planned stages take on a backend, by index, with the rows between them if these are in its memory. */
+struct ggl_memory;
+void llm_eye_memory(const llm_eye *e, int backend, bool is_host, struct ggl_memory *out);
 
 /* Frees the stages, whose backends are closed next; the rows that there are stay. NULL is fine. */
 void llm_eye_stop(llm_eye *e);

@@ -23,12 +23,14 @@ struct llm_mel {
     double *window; /* [n_window] */
     band *band;     /* [n_mel] */
     double *weight; /* of all bands */
+    double unit;    /* of logarithms: that of 10, or of e, in natural ones */
     double silence;
 };
 
 llm_mel_params llm_mel_default(void) {
     return (llm_mel_params){.rate = 16000,
                             .n_window = 400,
+                            .n_fft = 0,
                             .n_step = 160,
                             .n_mel = 80,
                             .least = 1e-10,
@@ -51,20 +53,23 @@ static ggl_status check_params(const llm_mel_params *p, ggl_error *err) {
                             limits[i].value, limits[i].least, limits[i].most);
     if (p->n_window % 2)
         return ggl_fail(err, GGL_USAGE, "log-mel: n_window is %d, not even", p->n_window);
-    if (!(p->least > 0 && isfinite(p->least) && p->range >= 0 && isfinite(p->range) &&
+    if (p->n_fft != 0 && (p->n_fft % 2 || p->n_fft < p->n_window || p->n_fft > MEL_MOST_WINDOW))
+        return ggl_fail(err, GGL_USAGE, "log-mel: n_fft is %d, not an even number from %d to %d",
+                        p->n_fft, p->n_window, MEL_MOST_WINDOW);
+    if (!(p->least > 0 && isfinite(p->least) && p->range >= 0 && isfinite(p->emphasis) &&
           isfinite(p->offset) && isfinite(p->scale) && p->scale != 0))
         return ggl_fail(err, GGL_USAGE,
-                        "log-mel: least %g, range %g, offset %g and scale %g: least must be above "
-                        "0, range not negative, scale not 0, all finite",
-                        p->least, p->range, p->offset, p->scale);
+                        "log-mel: least %g, range %g, offset %g, scale %g and emphasis %g: least "
+                        "must be above 0, range not negative, scale not 0, the others finite",
+                        p->least, p->range, p->offset, p->scale, p->emphasis);
     return GGL_OK;
 }
 
 /* The filter of band b, for all bins. */
 static ggl_status filter_of(const llm_mel_params *p, int b, double *out, ggl_error *err) {
-    const int n_bin = p->n_window / 2 + 1;
+    const int n_bin = p->n_fft / 2 + 1;
     if (!p->filter)
-        llm_mel_band(p->rate, p->n_window, p->n_mel, b, out);
+        llm_mel_band(p->htk ? LLM_MEL_HTK : LLM_MEL_SLANEY, p->rate, p->n_fft, p->n_mel, b, out);
     for (int k = 0; k < n_bin; k++) {
         if (p->filter)
             out[k] = (double)p->filter[(size_t)b * (size_t)n_bin + (size_t)k];
@@ -78,7 +83,7 @@ static ggl_status filter_of(const llm_mel_params *p, int b, double *out, ggl_err
 
 /* Keeps what lies between the first and the last number of a filter that is not 0. */
 static ggl_status make_filters(llm_mel *m, ggl_error *err) {
-    const int n_bin = m->p.n_window / 2 + 1;
+    const int n_bin = m->p.n_fft / 2 + 1;
     double *to = m->weight;
     for (int b = 0; b < m->p.n_mel; b++) {
         const ggl_status st = filter_of(&m->p, b, to, err);
@@ -97,6 +102,18 @@ static ggl_status make_filters(llm_mel *m, ggl_error *err) {
     return GGL_OK;
 }
 
+static ggl_status make_window(llm_mel *m, ggl_error *err) {
+    const double period = m->p.n_window - (m->p.symmetric ? 1 : 0);
+    for (int i = 0; i < m->p.n_window; i++) {
+        m->window[i] =
+            m->p.window ? (double)m->p.window[i] : 0.5 - 0.5 * ggl_cos(2 * PI * i / period);
+        if (!isfinite(m->window[i]))
+            return ggl_fail(err, GGL_USAGE, "log-mel: the window has %g, not a finite number",
+                            m->window[i]);
+    }
+    return GGL_OK;
+}
+
 ggl_status llm_mel_new(llm_mel **out, const llm_mel_params *p, ggl_error *err) {
     *out = NULL;
     ggl_status st = check_params(p, err);
@@ -106,20 +123,22 @@ ggl_status llm_mel_new(llm_mel **out, const llm_mel_params *p, ggl_error *err) {
     if (!m)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a spectrogram");
     m->p = *p;
-    m->silence = ggl_log(p->least) * LOG10_E;
-    st = llm_real_fft_init(&m->fft, p->n_window, err);
-    const size_t n_bin = (size_t)p->n_window / 2 + 1;
+    m->p.n_fft = p->n_fft > 0 ? p->n_fft : p->n_window;
+    m->unit = p->natural ? 1 : LOG10_E;
+    m->silence = ggl_log(p->least) * m->unit;
+    st = llm_real_fft_init(&m->fft, m->p.n_fft, err);
+    const size_t n_bin = (size_t)m->p.n_fft / 2 + 1;
     m->window = ggl_calloc((size_t)p->n_window, sizeof *m->window);
     m->band = ggl_calloc((size_t)p->n_mel, sizeof *m->band);
     m->weight = ggl_calloc((size_t)p->n_mel * n_bin, sizeof *m->weight);
     if (st == GGL_OK && !(m->window && m->band && m->weight))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a spectrogram of %d bands of %zu bins",
                       p->n_mel, n_bin);
-    for (int i = 0; st == GGL_OK && i < p->n_window; i++)
-        m->window[i] = 0.5 - 0.5 * ggl_cos(2 * PI * i / p->n_window);
+    if (st == GGL_OK)
+        st = make_window(m, err);
     if (st == GGL_OK)
         st = make_filters(m, err);
-    m->p.filter = NULL;
+    m->p.filter = m->p.window = NULL;
     if (st == GGL_OK)
         *out = m;
     else
@@ -161,7 +180,9 @@ int64_t llm_mel_n_complete(const llm_mel *m, int64_t n_samples) {
 }
 
 int64_t llm_mel_first_sample(const llm_mel *m, int64_t row) {
-    const int64_t begin = row * m->p.n_step - m->p.n_window / 2;
+    const int64_t mirrored = m->p.edges == MEL_EDGE_BOTH ? m->p.n_window : 0,
+                  begin = row * m->p.n_step - m->p.n_window / 2 - mirrored -
+                          (m->p.emphasis != 0 ? 1 : 0);
     return begin > 0 ? begin : 0;
 }
 
@@ -193,7 +214,7 @@ typedef struct scratch {
 } scratch;
 
 static bool scratch_init(scratch *s, const llm_mel *m) {
-    const size_t n = (size_t)m->p.n_window, n_bin = n / 2 + 1, n_mel = (size_t)m->p.n_mel;
+    const size_t n = (size_t)m->p.n_fft, n_bin = n / 2 + 1, n_mel = (size_t)m->p.n_mel;
     s->x = ggl_calloc(n * LANES + llm_real_fft_n_work(&m->fft) + (n_bin + n_mel) * LANES,
                       sizeof *s->x);
     if (!s->x)
@@ -204,14 +225,34 @@ static bool scratch_init(scratch *s, const llm_mel *m) {
     return true;
 }
 
+/* Returns sample `at` of the sound, which may lie before or behind it. */
+static double sample_at(const llm_mel *m, const llm_mel_piece *piece, int64_t at) {
+    const int64_t end = piece->first + piece->n;
+    if (at < 0 && m->p.edges != MEL_EDGE_ZEROS)
+        at = -at;
+    else if (at >= end && m->p.edges == MEL_EDGE_BOTH && at - end < m->p.n_window / 2)
+        at = 2 * (end - 1) - at;
+    at -= piece->first;
+    if (at < 0 || at >= piece->n)
+        return 0;
+    const double x = (double)piece->sample[at];
+    return m->p.emphasis != 0 && at > 0 ? x - m->p.emphasis * (double)piece->sample[at - 1] : x;
+}
+
 /* Lane `lane` of x: the samples of a row, weighted. */
 static void load_row(const llm_mel *m, const llm_mel_piece *piece, int64_t row, double *x,
                      int lane) {
     const int64_t begin = row * m->p.n_step - m->p.n_window / 2;
-    for (int i = 0; i < m->p.n_window; i++) {
-        const int64_t at = (begin + i < 0 ? -(begin + i) : begin + i) - piece->first;
-        x[i * LANES + lane] = at < piece->n ? m->window[i] * (double)piece->sample[at] : 0;
-    }
+    for (int i = 0; i < m->p.n_window; i++)
+        x[i * LANES + lane] = m->window[i] * sample_at(m, piece, begin + i);
+    for (int i = m->p.n_window; i < m->p.n_fft; i++)
+        x[i * LANES + lane] = 0;
+}
+
+/* Returns the logarithm of what a band has. */
+static double log_of(const llm_mel *m, double sum) {
+    const double x = m->p.added ? sum + m->p.least : sum;
+    return x > m->p.least ? ggl_log(x) * m->unit : m->silence;
 }
 
 /* Sets s->log[n_mel][LANES] to the L of LANES rows. */
@@ -219,6 +260,8 @@ static void log_rows(const llm_mel *m, const llm_mel_piece *piece, int64_t row, 
     for (int l = 0; l < LANES; l++)
         load_row(m, piece, row + l, s->x, l);
     llm_real_fft_power(&m->fft, s->x, s->work, s->power);
+    for (size_t i = 0; m->p.magnitude && i < ((size_t)m->p.n_fft / 2 + 1) * LANES; i++)
+        s->power[i] = sqrt(s->power[i]);
     for (int b = 0; b < m->p.n_mel; b++) {
         double sum[LANES] = {0};
         const double *power = s->power + (size_t)m->band[b].first * LANES;
@@ -226,7 +269,7 @@ static void log_rows(const llm_mel *m, const llm_mel_piece *piece, int64_t row, 
             for (int l = 0; l < LANES; l++)
                 sum[l] += m->band[b].weight[k] * power[l];
         for (int l = 0; l < LANES; l++)
-            s->log[b * LANES + l] = sum[l] > m->p.least ? ggl_log(sum[l]) * LOG10_E : m->silence;
+            s->log[b * LANES + l] = log_of(m, sum[l]);
     }
 }
 

@@ -444,10 +444,16 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
 /* Reads a text that stands beside rows in a prompt. */
 bool llm_arch_want_row_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
                             char out[LLM_ARCH_TEXT]);
-/* Evaluate floats(rows) and sound(rate, window, step, seconds, ..) for the input that is declared. */
+/* Reads one of n words, as its number. */
+bool llm_arch_want_word(arch_eval *ev, const arch_expr *e, const arch_value *v,
+                        const char *const *word, int n, int *out);
+/* Evaluates floats(rows) for the input that is declared. */
 arch_value llm_arch_from_floats(arch_eval *ev, const arch_expr *e, int64_t rows);
-arch_value llm_arch_from_sound(arch_eval *ev, const arch_expr *e, const llm_arch_sound *sound,
-                               double seconds, ggl_tensor *filter);
+/* sound(..) and samples(..), as picture(..). */
+arch_value llm_arch_from_sound(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
+                               const arch_expr *const *arg);
+arch_value llm_arch_from_samples(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
+                                 const arch_expr *const *arg);
 /* picture(..), whose arguments are v[0 .. ) in the order of its signature, NULL for one that is absent, and where they stand. */
 arch_value llm_arch_from_picture(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
                                  const arch_expr *const *arg);

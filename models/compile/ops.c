@@ -778,53 +778,21 @@ static arch_value call_floats(args *a) {
     return llm_arch_from_floats(a->ev, a->e, rows);
 }
 
-/* Arguments of sound(..) behind the numbers and the filters, in the order of its signature. */
-enum { SOUND_WHOLE = 6, SOUND_BEGIN, SOUND_END };
-
-/* Reads what says how the rows stand in a text. */
-static bool read_sound_text(args *a, llm_arch_sound *s) {
-    char *const text[] = {s->begin, s->end};
-    int64_t whole = 1;
-    if (!is_absent(a, SOUND_WHOLE) &&
-        !llm_arch_want_whole(a->ev, arg_expr(a, SOUND_WHOLE, 0), &a->value[a->first[SOUND_WHOLE]],
-                             0, 1, &whole))
-        return false;
-    s->whole = whole == 1;
-    for (int k = SOUND_BEGIN; k <= SOUND_END; k++)
-        if (!is_absent(a, k) &&
-            !llm_arch_want_row_text(a->ev, arg_expr(a, k, 0), &a->value[a->first[k]],
-                                    text[k - SOUND_BEGIN]))
-            return false;
-    return true;
-}
-
-static arch_value call_sound(args *a) {
-    llm_arch_sound s = {.range = a->sig.param[4].fallback};
-    double seconds;
-    int64_t *const whole[] = {&s.rate, &s.window, &s.step};
-    for (int k = 0; k < 3; k++)
-        if (!llm_arch_want_whole(a->ev, arg_expr(a, k, 0), &a->value[a->first[k]], 1, 1 << 20,
-                                 whole[k]))
-            return ARCH_FAIL;
-    if (!llm_arch_want_number(a->ev, arg_expr(a, 3, 0), &a->value[a->first[3]], &seconds) ||
-        (!is_absent(a, 4) &&
-         !llm_arch_want_number(a->ev, arg_expr(a, 4, 0), &a->value[a->first[4]], &s.range)))
-        return ARCH_FAIL;
-    ggl_tensor *filter = is_absent(a, 5) ? NULL : get_tensor(a, 5, 0);
-    if ((!filter && !is_absent(a, 5)) || !read_sound_text(a, &s))
-        return ARCH_FAIL;
-    return llm_arch_from_sound(a->ev, a->e, &s, seconds, filter);
-}
-
-static arch_value call_picture(args *a) {
+/* sound(..), samples(..), picture(..) and tiles(..) */
+static arch_value call_medium(args *a) {
+    arch_value (*const of)(arch_eval *, const arch_expr *, const arch_value *const *,
+                           const arch_expr *const *) =
+        a->e->builtin == FN_SOUND     ? llm_arch_from_sound
+        : a->e->builtin == FN_SAMPLES ? llm_arch_from_samples
+        : a->e->builtin == FN_TILES   ? llm_arch_in_tiles
+                                      : llm_arch_from_picture;
     const arch_value *v[ARCH_MAX_SIG] = {NULL};
     const arch_expr *e[ARCH_MAX_SIG] = {NULL};
     for (int k = 0; k < a->sig.n_param; k++) {
         v[k] = is_absent(a, k) ? NULL : &a->value[a->first[k]];
         e[k] = v[k] ? arg_expr(a, k, 0) : a->e;
     }
-    return (a->e->builtin == FN_TILES ? llm_arch_in_tiles : llm_arch_from_picture)(a->ev, a->e, v,
-                                                                                   e);
+    return of(a->ev, a->e, v, e);
 }
 
 /* place(x): the number of the stage's row to which x belongs. */
@@ -899,10 +867,10 @@ static arch_value call_builtin(args *a) {
     case FN_FLOATS:
         return call_floats(a);
     case FN_SOUND:
-        return call_sound(a);
+    case FN_SAMPLES:
     case FN_PICTURE:
     case FN_TILES:
-        return call_picture(a);
+        return call_medium(a);
     case FN_PLACE:
         return call_place(a);
     case FN_ASKED:

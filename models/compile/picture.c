@@ -9,8 +9,8 @@
 
 enum { MOST_PIXELS = 1 << 30 };
 
-static bool read_word(arch_eval *ev, const arch_expr *e, const arch_value *v,
-                      const char *const *word, int n, int *out) {
+bool llm_arch_want_word(arch_eval *ev, const arch_expr *e, const arch_value *v,
+                        const char *const *word, int n, int *out) {
     char text[256], all[256] = "";
     for (int k = 0; k < n; k++) {
         if (v->kind == VAL_STRING && v->str.n == strlen(word[k]) &&
@@ -124,11 +124,11 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         !read_colors(ev, e[ARG_STD], v[ARG_STD], 1e-6, 1e6, p->std) ||
         (v[ARG_COLOR] && !read_colors(ev, e[ARG_COLOR], v[ARG_COLOR], 0, 255, color)) ||
         (v[ARG_FIT] &&
-         !read_word(ev, e[ARG_FIT], v[ARG_FIT], fits, sizeof fits / sizeof *fits, &fit)) ||
+         !llm_arch_want_word(ev, e[ARG_FIT], v[ARG_FIT], fits, sizeof fits / sizeof *fits, &fit)) ||
         (v[ARG_RESIZE] &&
-         !read_word(ev, e[ARG_RESIZE], v[ARG_RESIZE], resizes, N_RESIZES, &resize)) ||
-        (v[ARG_BETWEEN] && !read_word(ev, e[ARG_BETWEEN], v[ARG_BETWEEN], ways,
-                                      sizeof ways / sizeof *ways, &between)) ||
+         !llm_arch_want_word(ev, e[ARG_RESIZE], v[ARG_RESIZE], resizes, N_RESIZES, &resize)) ||
+        (v[ARG_BETWEEN] && !llm_arch_want_word(ev, e[ARG_BETWEEN], v[ARG_BETWEEN], ways,
+                                               sizeof ways / sizeof *ways, &between)) ||
         !read_text(ev, e[ARG_BEGIN], v[ARG_BEGIN], p->begin) ||
         !read_text(ev, e[ARG_END], v[ARG_END], p->end) ||
         !read_text(ev, e[ARG_LINE], v[ARG_LINE], p->line))
@@ -309,7 +309,8 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
     double color[3] = {0};
     int by, fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR;
     int64_t first = 0;
-    if (!read_word(ev, arg[TILES_BY], v[TILES_BY], ways, sizeof ways / sizeof *ways, &by) ||
+    if (!llm_arch_want_word(ev, arg[TILES_BY], v[TILES_BY], ways, sizeof ways / sizeof *ways,
+                            &by) ||
         (v[TILES_LEAST] &&
          !llm_arch_want_whole(ev, arg[TILES_LEAST], v[TILES_LEAST], 1, 1 << 20, &t.least)) ||
         (v[TILES_MOST] &&
@@ -320,9 +321,9 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
         (v[TILES_WHOLE_FIRST] &&
          !llm_arch_want_whole(ev, arg[TILES_WHOLE_FIRST], v[TILES_WHOLE_FIRST], 0, 1, &first)) ||
         (v[TILES_GRIDS] && !read_grids(ev, arg[TILES_GRIDS], v[TILES_GRIDS], p->size, &t)) ||
-        (v[TILES_FIT] && !read_word(ev, arg[TILES_FIT], v[TILES_FIT], fits, 2, &fit)) ||
-        (v[TILES_RESIZE] &&
-         !read_word(ev, arg[TILES_RESIZE], v[TILES_RESIZE], resizes, N_RESIZES, &resize)) ||
+        (v[TILES_FIT] && !llm_arch_want_word(ev, arg[TILES_FIT], v[TILES_FIT], fits, 2, &fit)) ||
+        (v[TILES_RESIZE] && !llm_arch_want_word(ev, arg[TILES_RESIZE], v[TILES_RESIZE], resizes,
+                                                N_RESIZES, &resize)) ||
         (v[TILES_COLOR] && !read_colors(ev, arg[TILES_COLOR], v[TILES_COLOR], 0, 255, color)))
         return ARCH_FAIL;
     char *const texts[TILES_COUNT] = {[TILES_BEGIN] = t.begin,  [TILES_END] = t.end,

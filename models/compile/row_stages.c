@@ -68,33 +68,6 @@ arch_value llm_arch_from_floats(arch_eval *ev, const arch_expr *e, int64_t rows)
     return prepared(ev, e, rows);
 }
 
-arch_value llm_arch_from_sound(arch_eval *ev, const arch_expr *e, const llm_arch_sound *sound,
-                               double seconds, ggl_tensor *filter) {
-    /* 0.58 seconds are 58 rows, and not 57.99999 */
-    const double rows = seconds * (double)sound->rate / (double)sound->step + 1e-6;
-    const arch_value v = prepared(ev, e, (int64_t)rows);
-    if (v.kind == VAL_FAIL)
-        return v;
-    llm_arch_rows_of *row = &ev->preparing->row;
-    const int64_t ne[] = {sound->window / 2 + 1, row->ne[0]};
-    char shape[128];
-    if (row->n_dims != 1 || rows < 1 || rows > ARCH_MAX_DIM || sound->window % 2 != 0)
-        return llm_arch_error(ev, e->mark,
-                              "sound becomes rows of one dimension, the number of bands, for an "
-                              "even window, and here 1 row or more");
-    row->sound = *sound;
-    if (!filter)
-        return v;
-    if (filter->op != GGL_OP_WEIGHT || filter->n_dims != 2 || filter->ne[0] != ne[0] ||
-        filter->ne[1] != ne[1])
-        return llm_arch_error(
-            ev, e->mark, "filters must be a tensor of the file, [%lld, %lld], but are %s",
-            (long long)ne[0], (long long)ne[1], ggl_shape_text(filter, shape, sizeof shape));
-    row->sound.filter = filter->data;
-    row->sound.filter_type = filter->type;
-    return llm_arch_add_edge(ev, NULL, filter) ? v : (arch_value){.kind = VAL_FAIL};
-}
-
 /* Returns the input with these dimensions that gives rows of the source to the stage that runs; NULL: reported. The source's
  * result counts as used if the input is. */
 static ggl_tensor *rows_input(arch_eval *ev, arch_place p, const arch_source *from,
@@ -209,8 +182,9 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
     arch_source *to = add_source(ev, &s->target[0]);
     if (!to)
         return false;
-    int64_t *const option[] = {&to->row.every, &to->row.from, &to->row.count, &to->row.windows};
-    for (int k = 0; k < 4; k++) {
+    int64_t *const option[] = {&to->row.every, &to->row.from, &to->row.count, &to->row.windows,
+                               &to->row.block};
+    for (int k = 0; k < 5; k++) {
         const arch_value v = llm_arch_eval_expr(ev, s->expr[1 + k]);
         if (v.kind == VAL_FAIL ||
             !llm_arch_want_whole(ev, s->expr[1 + k], &v, k == 0 ? 1 : 0, ARCH_MAX_DIM, option[k]))
@@ -221,6 +195,14 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
                        from->row.picture.patch == 0
                            ? "only rows of an input from a picture have windows: squares of it"
                            : "rows before the patches are in no window of the picture");
+        return false;
+    }
+    const bool mixes =
+        to->row.block > 0 && (to->row.from > 0 || to->row.count > 0 || to->row.windows > 0);
+    if (mixes || (to->row.block > 0 && is_last(ev, s))) {
+        llm_arch_error(ev, s->place,
+                       mixes ? "rows in blocks have no 'from', 'count' or 'windows'"
+                             : "the last stage has no blocks, whose last one may be filled");
         return false;
     }
     to->row.over = over;

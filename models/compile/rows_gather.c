@@ -98,6 +98,10 @@ ggl_status llm_rows_find_windows(const llm_arch_rows_of *of, const llm_arch_rows
 
 /* Returns the row of what the stage is over that its row k stands for. */
 static int64_t row_below(const llm_rows_piece *p, int64_t k) {
+    if (p->of->block > 0) {
+        const int64_t each = llm_arch_rows_each(p->of);
+        return k / each * p->of->block + k % each * p->of->every;
+    }
     return llm_rows_number(p->windows, k) * p->of->every + p->of->from;
 }
 
@@ -121,6 +125,12 @@ static void gather_places(const llm_rows_piece *p, const llm_rows_input *in,
     }
 }
 
+/* True if row `at` of the n below is one that the stage's row k can see. */
+static bool is_seen(const llm_rows_piece *p, int64_t k, int64_t at, int64_t n) {
+    const int64_t block = p->of->block;
+    return at >= 0 && at < n && (block == 0 || at / block == row_below(p, k) / block);
+}
+
 void llm_rows_gather(const llm_rows_piece *p, const llm_rows_input *in,
                      const llm_row_places *places, const float *row, int64_t n, int64_t n_row,
                      float *to) {
@@ -135,7 +145,7 @@ void llm_rows_gather(const llm_rows_piece *p, const llm_rows_input *in,
     for (int64_t i = p->first; i < p->first + p->m; i++)
         for (int64_t k = 0; k < in->k; k++, to += n_row) {
             const int64_t at = row_below(p, i) + in->first + k;
-            if (at >= 0 && at < n)
+            if (is_seen(p, i, at, n))
                 memcpy(to, row + at * n_row, (size_t)n_row * sizeof *to);
             else
                 memset(to, 0, (size_t)n_row * sizeof *to);
@@ -149,7 +159,7 @@ void llm_rows_scatter(const llm_rows_piece *p, const llm_rows_input *in, const f
     for (int64_t i = p->first; i < p->first + p->m; i++)
         for (int64_t k = 0; k < in->k; k++, d += n_row) {
             const int64_t at = row_below(p, i) + in->first + k;
-            for (int64_t j = 0; at >= 0 && at < n && j < n_row; j++)
+            for (int64_t j = 0; is_seen(p, i, at, n) && j < n_row; j++)
                 drow[at * n_row + j] += d[j];
         }
 }

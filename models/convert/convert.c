@@ -195,39 +195,31 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     return llm_converter_choose_class(c, path, err);
 }
 
-/* Returns the value that config.a.b names; NULL: there is none. */
-static const json_value *value_at(const json_value *config, const arch_expr *e) {
-    return e->kind == EX_FIELD ? llm_json_get(value_at(config, e->a), e->name) : config;
-}
-
-/* True if config.json has the objects that the section is about. */
-static bool has_part(const llm_converter *c) {
-    for (const arch_mapping *m = c->conv.section->map; m; m = m->next) {
-        if (m->kind != MAP_ONLY || !m->expr)
-            continue;
-        const json_value *v = value_at(&c->config->root, m->expr);
-        if (!v || v->kind != JSON_OBJECT)
-            return false;
-    }
-    return true;
-}
-
-bool llm_convert_finds_eye(const char *folder, ggl_error *why) {
+static bool finds(const char *folder, bool ear, ggl_error *why) {
     ggl_error err = {0};
     llm_converter *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return false;
     c->params = llm_convert_default();
     c->params.eye = true;
+    c->params.senses = ear ? LLM_CONVERT_EAR : LLM_CONVERT_FIRST_SENSE;
     c->model_folder = c->folder = folder;
     const bool is_folder = !llm_converter_is_file(folder) && has_file(c, "config.json");
     const ggl_status st = is_folder ? read_config(c, &err) : GGL_OK;
     const bool found = is_folder && st == GGL_OK && llm_converter_find_builtin(c, &err) == GGL_OK &&
-                       c->arch && has_part(c);
+                       c->arch && llm_converter_has_part(c);
     llm_converter_free(c);
     if (why)
         *why = st == GGL_OK ? (ggl_error){0} : err;
     return found;
+}
+
+bool llm_convert_finds_eye(const char *folder, ggl_error *why) {
+    return finds(folder, false, why);
+}
+
+bool llm_convert_finds_ear(const char *folder) {
+    return finds(folder, true, NULL);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -562,7 +554,7 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     return s == GGL_OK || s == GGL_NOMEM || named ? s : ggl_within(err, s, "%s", c->folder);
 }
 
-/* Opens the converter of the adapter's pairs for the eye. On failure c->eye is NULL. */
+/* Opens the converter of the adapter's pairs for the eye, or of the ear beside an eye. On failure c->eye is NULL. */
 static ggl_status open_eye(llm_converter *c, ggl_error *err) {
     llm_converter *eye = ggl_calloc(1, sizeof *eye);
     if (!eye)
@@ -570,6 +562,7 @@ static ggl_status open_eye(llm_converter *c, ggl_error *err) {
     eye->whole = c;
     eye->params = c->params;
     eye->params.arch_path = NULL; /* that of the text model */
+    eye->params.senses = c->params.eye ? LLM_CONVERT_EAR : LLM_CONVERT_FIRST_SENSE;
     eye->params.eye = true;
     eye->params.needs_weights = NULL;
     eye->folder = c->folder;
@@ -640,6 +633,9 @@ ggl_status llm_converter_open(llm_converter **out, const char *folder,
         s = open_rest(c, err);
     if (s == GGL_OK && c->lora)
         s = open_others(c, err);
+    if (s == GGL_OK && c->params.eye && c->params.senses == LLM_CONVERT_BOTH_SENSES &&
+        !c->params.arch_path && !llm_converter_hears(c->arch) && llm_convert_finds_ear(c->folder))
+        s = open_eye(c, err);
     if (s != GGL_OK) {
         llm_converter_free(c);
         return s;

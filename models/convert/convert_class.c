@@ -72,6 +72,14 @@ static bool is_eye(const llm_arch *arch) {
     return llm_arch_has_output(arch, "rows") && !llm_arch_reads_text(arch);
 }
 
+bool llm_converter_hears(const llm_arch *arch) {
+    for (const arch_stmt *s = arch->body; s; s = s->next)
+        if (s->kind == ST_INPUT && s->other && s->other->kind == EX_CALL &&
+            (s->other->builtin == FN_SOUND || s->other->builtin == FN_SAMPLES))
+            return true;
+    return false;
+}
+
 static void add_classes(classes *x, const llm_arch *arch) {
     for (const arch_convert *s = arch->convert; s; s = s->next)
         for (int i = 0; i < s->n_name; i++) {
@@ -184,18 +192,43 @@ static ggl_status no_builtin(llm_converter *c, ggl_error *err) {
                          err);
 }
 
+/* Returns the value that config.a.b names; NULL: there is none. */
+static const json_value *value_at(const json_value *config, const arch_expr *e) {
+    return e->kind == EX_FIELD ? llm_json_get(value_at(config, e->a), e->name) : config;
+}
+
+bool llm_converter_has_part(const llm_converter *c) {
+    for (const arch_mapping *m = c->conv.section->map; m; m = m->next) {
+        if (m->kind != MAP_ONLY || !m->expr)
+            continue;
+        const json_value *v = value_at(&c->config->root, m->expr);
+        if (!v || v->kind != JSON_OBJECT)
+            return false;
+    }
+    return true;
+}
+
+/* What a descriptor is looked for: of what texts are read by, of an eye or an ear, and whether the folder has to have the objects that its section
+ * is about. */
+typedef struct wanted {
+    bool eye, ear, has_part;
+} wanted;
+
 /* Parses only descriptors whose text contains the name. */
-ggl_status llm_converter_find_builtin(llm_converter *c, ggl_error *err) {
+static ggl_status find_wanted(llm_converter *c, const wanted *w, ggl_error *err) {
     const char *name, *text;
     size_t n;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         if (!mentions(text, n, c->class_name))
             continue;
         ggl_status s = llm_arch_parse(&c->arch, text, n, name, err);
-        if (s == GGL_OK && is_eye(c->arch) == c->params.eye)
+        if (s == GGL_OK && is_eye(c->arch) == w->eye &&
+            (!w->eye || llm_converter_hears(c->arch) == w->ear))
             s = find_section(c, err);
         if (s != GGL_OK)
             return s;
+        if (c->conv.section && w->has_part && !llm_converter_has_part(c))
+            c->conv.section = NULL;
         if (c->conv.section) {
             c->origin = ggl_arena_printf(&c->arena, "built-in %s", name);
             return c->origin ? GGL_OK : llm_converter_no_memory(err);
@@ -204,6 +237,22 @@ ggl_status llm_converter_find_builtin(llm_converter *c, ggl_error *err) {
         c->arch = NULL;
     }
     return GGL_OK;
+}
+
+ggl_status llm_converter_find_builtin(llm_converter *c, ggl_error *err) {
+    static const wanted text[] = {{false, false, false}},
+                        first[] = {{true, false, true},
+                                   {true, true, true},
+                                   {true, false, false},
+                                   {true, true, false}},
+                        ear[] = {{true, true, true}};
+    const bool is_ear = c->params.eye && c->params.senses == LLM_CONVERT_EAR;
+    const wanted *w = !c->params.eye ? text : is_ear ? ear : first;
+    const int n = c->params.eye && !is_ear ? (int)(sizeof first / sizeof *first) : 1;
+    ggl_status s = GGL_OK;
+    for (int k = 0; k < n && s == GGL_OK && !c->arch; k++)
+        s = find_wanted(c, &w[k], err);
+    return s;
 }
 
 ggl_status llm_converter_choose_section(llm_converter *c, ggl_error *err) {

@@ -51,8 +51,8 @@ struct llm_converter {
     bool is_file; /* `folder` is a model in one file, of another format: file_kinds of convert.c */
     ggl_status (*open_tokens)(llm_converter *c, int64_t n, ggl_error *err); /* of such a file */
     llm_lora *lora; /* the adapter; NULL: the folder itself is converted */
-    llm_converter
-        *eye; /* of an adapter with pairs for the eye of the folder: makes these; else NULL */
+    llm_converter *
+        eye; /* of an adapter with pairs for the eye of the folder: makes these; of an eye: the ear beside it; else NULL */
     llm_converter
         *whole; /* of such an eye: the converter that it belongs to, which reports progress */
     arch_conversion conv;
@@ -77,6 +77,10 @@ GGL_NODISCARD ggl_status llm_converter_choose_class(llm_converter *c, const char
 GGL_NODISCARD ggl_status llm_converter_choose_section(llm_converter *c, ggl_error *err);
 /* Opens the built-in one; without an error, c->arch is NULL if there is none. */
 GGL_NODISCARD ggl_status llm_converter_find_builtin(llm_converter *c, ggl_error *err);
+/* True if the descriptor is of an ear. */
+bool llm_converter_hears(const llm_arch *arch);
+/* True if config.json has the objects that the section is about. */
+bool llm_converter_has_part(const llm_converter *c);
 /* Sets the model's name: that of the folder or checkpoint, of its repository in the Hugging Face cache,
  * or the end of config.json's _name_or_path. */
 GGL_NODISCARD ggl_status llm_converter_choose_name(llm_converter *c, ggl_error *err);

@@ -192,6 +192,9 @@ ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *er
         return ggl_fail(err, GGL_USAGE, "a dry run writes nothing");
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     ggl_status s = w ? llm_converter_put_keys(c, w, err) : llm_converter_no_memory(err);
+    for (size_t i = 0; s == GGL_OK && c->eye && c->params.eye && i < c->eye->conv.n_key; i++)
+        if (strncmp(c->eye->conv.key[i].name, "general.", 8) != 0)
+            s = llm_convert_put_key(w, &c->eye->conv.key[i], err);
     if (s == GGL_OK)
         s = put_tensors(c, w, err);
     if (s == GGL_OK && c->eye)

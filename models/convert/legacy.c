@@ -80,7 +80,7 @@ static bool are_usual(const reader *r, const char *bands) {
     bool same = true;
     double want[N_BIN];
     for (int b = 0; same && b < r->field[MELS]; b++) {
-        llm_mel_band(RATE, WINDOW, r->field[MELS], b, want);
+        llm_mel_band(LLM_MEL_SLANEY, RATE, WINDOW, r->field[MELS], b, want);
         for (int k = 0; same && k < N_BIN; k++) {
             float got;
             memcpy(&got, bands + 4 * (b * N_BIN + k), sizeof got);

@@ -21,12 +21,15 @@ typedef enum recipe_kind {
     RECIPE_PICK,      /* the rows of part 0 that the numbers of part 1, a WHOLE, choose */
     RECIPE_JOIN,      /* parts one after the other along dim */
     RECIPE_EXP,
+    RECIPE_SOFTPLUS, /* log(1 + exp(x)) */
     RECIPE_ADD, /* of each number and `number`: the sum, the product, the power, the larger, the smaller */
     RECIPE_MUL,
     RECIPE_POW,
     RECIPE_MAX,
     RECIPE_MIN,
-    RECIPE_TIMES /* part 0 times part 1, number by number */
+    RECIPE_TIMES, /* part 0 times part 1, number by number */
+    RECIPE_PLUS,
+    RECIPE_MINUS
 } recipe_kind;
 
 typedef struct recipe {

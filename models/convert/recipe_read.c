@@ -183,8 +183,13 @@ static ggl_status read_picked(recipe *r, int64_t first, int64_t n, float *out, g
     return s;
 }
 
-/* Reads the products of two parts' numbers. */
-static ggl_status read_products(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+/* Returns what a recipe of two parts makes of a number of each. */
+static float joined(recipe_kind kind, float a, float b) {
+    return kind == RECIPE_TIMES ? a * b : kind == RECIPE_PLUS ? a + b : a - b;
+}
+
+/* Reads what two parts' numbers make. */
+static ggl_status read_joint(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
     enum { PIECE = 256 };
     float other[PIECE];
     ggl_status s = GGL_OK;
@@ -194,7 +199,7 @@ static ggl_status read_products(recipe *r, int64_t first, int64_t n, float *out,
         if (s == GGL_OK)
             s = llm_recipe_read(r->part[1], first, some, other, err);
         for (int64_t i = 0; i < some && s == GGL_OK; i++)
-            out[i] *= other[i];
+            out[i] = joined(r->kind, out[i], other[i]);
         first += some;
         out += some;
         n -= some;
@@ -209,6 +214,8 @@ static double changed(const recipe *r, double x) {
     switch (r->kind) {
     case RECIPE_EXP:
         return ggl_exp(x);
+    case RECIPE_SOFTPLUS:
+        return (x > 0 ? x : 0) + ggl_log(1 + ggl_exp(x > 0 ? -x : x));
     case RECIPE_ADD:
         return x + r->number;
     case RECIPE_POW:
@@ -253,7 +260,9 @@ ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_
     case RECIPE_JOIN:
         return read_joined(r, first, n, out, err);
     case RECIPE_TIMES:
-        return read_products(r, first, n, out, err);
+    case RECIPE_PLUS:
+    case RECIPE_MINUS:
+        return read_joint(r, first, n, out, err);
     default:
         break;
     }

@@ -150,5 +150,12 @@ ggl_status llm_converter_report(const llm_converter *c, void (*line)(void *ctx, 
     say(&r, r.n_faults ? "%zu fault%s: nothing would be written" : "no faults: it would be written",
         r.n_faults, r.n_faults == 1 ? "" : "s");
     *n_faults = r.n_faults;
-    return GGL_OK;
+    if (!c->eye)
+        return GGL_OK;
+    say(&r, "%s", "");
+    say(&r, "the ear beside it, by %s:", c->eye->origin);
+    size_t n_more = 0;
+    s = llm_converter_report(c->eye, line, ctx, &n_more, err);
+    *n_faults += n_more;
+    return s;
 }

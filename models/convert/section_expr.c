@@ -391,12 +391,22 @@ static bool make_shards(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     return true;
 }
 
-static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+/* A function of each number, which changes no bias. */
+static bool make_mapped(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias,
+                      recipe **out) {
     recipe *a = NULL;
     if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &a))
         return false;
-    *out = a && !is_bias ? new_recipe(ev, RECIPE_EXP, a, 1) : a;
+    *out = a && !is_bias ? new_recipe(ev, kind, a, 1) : a;
     return !a || *out;
+}
+
+static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    return make_mapped(ev, e, RECIPE_EXP, is_bias, out);
+}
+
+static bool make_softplus(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    return make_mapped(ev, e, RECIPE_SOFTPLUS, is_bias, out);
 }
 
 /* whole(x): integers such as indices of experts, which stay I32 whatever type the user asks for. */
@@ -476,11 +486,12 @@ static const struct {
     ggl_op op;
     recipe_kind kind;
     bool ordered;
+    recipe_kind of_two; /* tensors; RECIPE_SOURCE: none */
 } arithmetic[] = {
-    {GGL_OP_ADD, RECIPE_ADD, false}, {GGL_OP_SUB, RECIPE_ADD, true},
-    {GGL_OP_MUL, RECIPE_MUL, false}, {GGL_OP_DIV, RECIPE_MUL, true},
-    {GGL_OP_POW, RECIPE_POW, true},  {GGL_OP_MAX, RECIPE_MAX, false},
-    {GGL_OP_MIN, RECIPE_MIN, false},
+    {GGL_OP_ADD, RECIPE_ADD, false, RECIPE_PLUS},   {GGL_OP_SUB, RECIPE_ADD, true, RECIPE_MINUS},
+    {GGL_OP_MUL, RECIPE_MUL, false, RECIPE_TIMES},  {GGL_OP_DIV, RECIPE_MUL, true, RECIPE_SOURCE},
+    {GGL_OP_POW, RECIPE_POW, true, RECIPE_SOURCE},  {GGL_OP_MAX, RECIPE_MAX, false, RECIPE_SOURCE},
+    {GGL_OP_MIN, RECIPE_MIN, false, RECIPE_SOURCE},
 };
 
 /* Returns the operation's index in `arithmetic`, and its operands; -1: it is none of these. */
@@ -506,9 +517,9 @@ static bool is_source(const arch_expr *e) {
     return arithmetic_of(e, of) >= 0 && (is_source(of[0]) || is_source(of[1]));
 }
 
-/* x * y for tensors of the same shape. Leaves a bias as it is. */
-static bool make_product(arch_eval *ev, const arch_expr *e, const arch_expr *const of[2],
-                         bool is_bias, recipe **out) {
+/* x * y, x + y and x - y for tensors of the same shape. Leaves a bias as it is. */
+static bool make_joint(arch_eval *ev, const arch_expr *e, recipe_kind kind,
+                       const arch_expr *const of[2], bool is_bias, recipe **out) {
     recipe *part[2] = {NULL, NULL};
     for (int k = 0; k < 2; k++)
         if (!llm_arch_convert_make(ev, of[k], is_bias, &part[k]))
@@ -518,18 +529,18 @@ static bool make_product(arch_eval *ev, const arch_expr *e, const arch_expr *con
         return true;
     if (!part[0] || !part[1])
         return llm_arch_error(ev, of[part[0] ? 1 : 0]->place,
-                              "this tensor is missing in the folder, the other factor is there"),
+                              "this tensor is missing in the folder, the other one is there"),
                false;
     if (part[0]->n_dims != part[1]->n_dims ||
         memcmp(part[0]->ne, part[1]->ne, sizeof part[0]->ne) != 0)
         return llm_arch_error(ev, e->mark, "the shapes of the two tensors differ"), false;
-    if (!(*out = new_recipe(ev, RECIPE_TIMES, part[0], 2)))
+    if (!(*out = new_recipe(ev, kind, part[0], 2)))
         return false;
     (*out)->part[1] = part[1];
     return true;
 }
 
-/* Arithmetic of a tensor and a number, or the product of two tensors, number by number. Leaves a bias as it is. */
+/* Arithmetic of a tensor and a number, or of two tensors, number by number. Leaves a bias as it is. */
 static bool make_arithmetic(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     const arch_expr *of[2] = {e, e};
     const int k = arithmetic_of(e, of);
@@ -537,8 +548,8 @@ static bool make_arithmetic(arch_eval *ev, const arch_expr *e, bool is_bias, rec
     const arch_expr *x = left ? of[0] : of[1], *n = left ? of[1] : of[0];
     double number;
     recipe *a = NULL;
-    if (left && is_source(of[1]) && arithmetic[k].op == GGL_OP_MUL)
-        return make_product(ev, e, of, is_bias, out);
+    if (left && is_source(of[1]) && arithmetic[k].of_two != RECIPE_SOURCE)
+        return make_joint(ev, e, arithmetic[k].of_two, of, is_bias, out);
     if ((left && is_source(of[1])) || (!left && arithmetic[k].ordered))
         return llm_arch_error(ev, e->mark, "'%s' in a conversion needs a tensor and then a number",
                               e->name),

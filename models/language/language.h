@@ -456,6 +456,7 @@ typedef enum arch_builtin_fn {
     FN_GIVEN_MORE,
     FN_FLOATS,
     FN_SOUND,
+    FN_SAMPLES,
     FN_PICTURE,
     FN_TILES,
     FN_PLACE,
@@ -479,7 +480,7 @@ typedef struct arch_sig_param {
     double fallback;
 } arch_sig_param;
 
-#define ARCH_MAX_SIG 20
+#define ARCH_MAX_SIG 24
 /* The signature of an operator or builtin, without the arguments that the engine supplies (pos,
  * slot). */
 typedef struct arch_sig {

@@ -196,10 +196,10 @@ static bool check_counted(arch_parser *p, const arch_stmt *s, const arch_target 
     return false;
 }
 
-/* "every" "=" expr, "from" "=" expr, "count" "=" expr, "windows" "=" expr, in any order: options of a stage over rows, in s->expr[1 .. 4] */
+/* "every" "=" expr, "from" "=" expr, "count" "=" expr, "windows" "=" expr, "block" "=" expr, in any order: options of a stage over rows, in s->expr[1 .. 5] */
 static bool parse_row_options(arch_parser *p, arch_stmt *s) {
-    enum { N = 4 };
-    static const char *const name[N] = {"every", "from", "count", "windows"};
+    enum { N = 5 };
+    static const char *const name[N] = {"every", "from", "count", "windows", "block"};
     char buf[96];
     bool seen[N] = {false};
     if (!llm_arch_accept(p, "("))
@@ -209,10 +209,11 @@ static bool parse_row_options(arch_parser *p, arch_stmt *s) {
         while (k < N && !llm_arch_is(p, name[k]))
             k++;
         if (k == N || seen[k])
-            return llm_arch_parse_fail(p,
-                                       "options of 'over' rows are 'every = N', 'from = N', "
-                                       "'count = N' and 'windows = N', each once, not %s",
-                                       llm_arch_describe(p->tok, buf, sizeof buf)),
+            return llm_arch_parse_fail(
+                       p,
+                       "options of 'over' rows are 'every = N', 'from = N', "
+                       "'count = N', 'windows = N' and 'block = N', each once, not %s",
+                       llm_arch_describe(p->tok, buf, sizeof buf)),
                    false;
         seen[k] = true;
         p->tok++;
@@ -239,8 +240,8 @@ static arch_expr *number_expr(arch_parser *p, double x) {
 /* NAME [ "(" options ")" ]: the rows of an input, or of another stage */
 static bool parse_over_rows(arch_parser *p, arch_stmt *s) {
     s->of_rows = true;
-    s->n_expr = 5;
-    s->expr = llm_arch_parse_alloc(p, 5, sizeof *s->expr);
+    s->n_expr = 6;
+    s->expr = llm_arch_parse_alloc(p, 6, sizeof *s->expr);
     if (!s->expr || !(s->expr[0] = llm_arch_parse_name(p)))
         return false;
     for (int k = 1; k < s->n_expr; k++) /* `every` is 1 if not given, all others 0 */
@@ -337,8 +338,8 @@ static arch_stmt *parse_prefix(arch_parser *p) {
 /* A call of one of the functions that say how rows are prepared: in s->other */
 static arch_stmt *parse_prepared(arch_parser *p, arch_stmt *s) {
     char buf[96];
-    if (!llm_arch_is(p, "floats") && !llm_arch_is(p, "sound") && !llm_arch_is(p, "picture") &&
-        !llm_arch_is(p, "tiles"))
+    if (!llm_arch_is(p, "floats") && !llm_arch_is(p, "sound") && !llm_arch_is(p, "samples") &&
+        !llm_arch_is(p, "picture") && !llm_arch_is(p, "tiles"))
         return llm_arch_parse_fail(p,
                                    "'layers(LIST)', 'floats()', 'sound(..)' or 'picture(..)' is "
                                    "expected here, not %s",

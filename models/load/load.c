@@ -246,6 +246,7 @@ static ggl_status open_converter(loaded *l, const char *path, ggl_error *err) {
     p.type = l->convert_type;
     p.vocab_only = l->params.vocab_only;
     p.eye = l->params.eye;
+    p.senses = l->params.ear ? LLM_CONVERT_EAR : LLM_CONVERT_FIRST_SENSE;
     p.needs_weights = l->params.needs_weights;
     p.how = (ggl_file_how){.no_mmap = l->gguf.no_mmap,
                            .populate = l->gguf.populate && !l->gguf.meta_only,

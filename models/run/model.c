@@ -49,26 +49,49 @@ static ggl_status arch_given(llm_model *m, const char *given, ggl_error *err) {
     return st;
 }
 
-/* Of a family that a descriptor for each kind of projector has: appends ":KIND". A file with two towers has a kind for each. */
-static void add_kind(const llm_model *m, char *name, size_t size) {
-    static const char *const towers[] = {"", ".vision", ".audio"};
+/* Of a family that a descriptor for each kind of projector has: where a file has the kind, and what its name ends with. A file with two towers has a kind for each,
+ * or one for both, whose ear has a name of its own. */
+static const struct kind_place {
+    const char *tower, *end;
+} kind_places[] = {{"", ""}, {".vision", ""}, {".audio", ".audio"}, {".audio", ""}},
+  ear_places[] = {{".audio", ".audio"}, {".audio", ""}, {"", ".audio"}};
+
+/* Appends ":KIND" to the family's name. False: the file has no kind in this place. */
+static bool add_kind(const llm_model *m, const struct kind_place *p, char *name, size_t size) {
     char key[2 * (4 * 64 + 1) + 32];
     ggl_str kind;
-    const size_t n = strlen(name);
-    for (size_t k = 0; k < sizeof towers / sizeof *towers; k++) {
-        snprintf(key, sizeof key, "%.*s%s.projector_type", (int)n, name, towers[k]);
-        if (ggl_gguf_get_string(m->file, key, &kind, NULL) == 1) {
-            name[n] = ':';
-            ggl_show(name + n + 1, size - n - 1, kind.s, kind.n < 64 ? kind.n : 64);
-            return;
+    const size_t n = strcspn(name, ":");
+    snprintf(key, sizeof key, "%.*s%s.projector_type", (int)n, name, p->tower);
+    if (ggl_gguf_get_string(m->file, key, &kind, NULL) != 1)
+        return false;
+    name[n] = ':';
+    ggl_show(name + n + 1, size - n - 1, kind.s, kind.n < 64 ? kind.n : 64);
+    const size_t used = strlen(name);
+    snprintf(name + used, size - used, "%s", p->end);
+    return true;
+}
+
+/* Opens the descriptor of the first kind that there is, by the first of its names that has one. */
+static ggl_status open_kind(llm_model *m, bool ear, char *name, size_t size, ggl_error *err) {
+    const struct kind_place *p = ear ? ear_places : kind_places;
+    const size_t n = ear ? sizeof ear_places / sizeof *p : sizeof kind_places / sizeof *p;
+    ggl_status st = GGL_NOT_FOUND;
+    bool any = false;
+    for (size_t k = 0; k < n && st == GGL_NOT_FOUND; k++) {
+        if (any && strcmp(p[k].tower, p[k - 1].tower) != 0)
+            break;
+        if (add_kind(m, &p[k], name, size)) {
+            any = true;
+            st = llm_arch_open(&m->arch, name, err);
         }
     }
+    return any ? st : llm_arch_open(&m->arch, name, err);
 }
 
 /* Opens the descriptor for "FAMILY:encoder" if the file says that its tokens all see each other, and there is one: a family whose other models
  * write. GGL_NOT_FOUND, without a message: the family's own is to be opened. */
 static ggl_status open_encoder(llm_model *m, const char *family, ggl_error *err) {
-    char name[2 * (4 * 64 + 1) + sizeof ":encoder"];
+    char name[2 * (4 * 64 + 1) + 64];
     snprintf(name, sizeof name, "%s.attention.causal", family);
     const ggl_gguf_value *v = ggl_gguf_find(m->file, name);
     bool causal = true;
@@ -80,7 +103,7 @@ static ggl_status open_encoder(llm_model *m, const char *family, ggl_error *err)
     return st == GGL_OK || st == GGL_NOT_FOUND ? st : ggl_pass(err, &none);
 }
 
-static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
+static ggl_status arch_builtin(llm_model *m, bool ear, ggl_error *err) {
     const char *file = ggl_gguf_name(m->file);
     ggl_str family;
     int found = ggl_gguf_get_string(m->file, "general.architecture", &family, err);
@@ -90,12 +113,11 @@ static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
         return ggl_fail(
             err, GGL_FORMAT,
             "%s: the key general.architecture is missing, so the kind of model is unknown", file);
-    char name[2 * (4 * 64 + 1)]; /* the family's name, cut and escaped for messages */
+    char name[2 * (4 * 64 + 1) + 16]; /* the family's name, cut and escaped for messages */
     ggl_show(name, sizeof name, family.s, family.n < 64 ? family.n : 64);
-    add_kind(m, name, sizeof name);
     ggl_status st = open_encoder(m, name, err);
     if (st == GGL_NOT_FOUND)
-        st = llm_arch_open(&m->arch, name, err);
+        st = open_kind(m, ear, name, sizeof name, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", file);
     m->arch_origin = print("built-in ", llm_arch_name(m->arch));
@@ -154,7 +176,7 @@ static ggl_status arch_choose(llm_model *m, const llm_model_params *params, ggl_
         m->arch_origin = print("general.descriptor of ", ggl_gguf_name(m->file));
         st = llm_arch_parse(&m->arch, own.s, own.n, "general.descriptor", err);
     } else {
-        st = arch_builtin(m, err);
+        st = arch_builtin(m, params && params->ear, err);
     }
     return st == GGL_OK && !m->arch_origin ? ggl_fail(err, GGL_NOMEM, "out of memory") : st;
 }

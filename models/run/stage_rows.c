@@ -27,7 +27,7 @@ struct llm_stages {
     llm_arch_rows_of of[LLM_ARCH_MAX_SOURCES];
     rows source[LLM_ARCH_MAX_SOURCES];
     float *gathered[LLM_MAX_ROWS_INPUTS]; /* the inputs of the stage that runs, in its session */
-    int64_t n_most;                       /* rows of the input */
+    int64_t n_most, n_input;              /* rows of the input: at most, and of what runs */
     bool is_read;                         /* tokens read the last stage, in its session */
     bool is_lent;                         /* that session is the caller's */
     bool is_within;                       /* the model has tokens, which do not run here */
@@ -85,7 +85,7 @@ static ggl_status make_sessions(llm_stages *s, const llm_model *m, const llm_ses
         rows *x = &s->source[k];
         const llm_arch_rows_of *of = &s->of[k];
         x->n_row = ggl_extents(of->ne, 0, of->n_dims, 1);
-        x->n = of->is_input ? s->n_most : llm_arch_rows_over(of, s->source[of->over].n);
+        x->n = llm_rows_made(s->of, k, s->n_most);
         n_inputs += of->is_input;
         if (!of->is_input)
             st = x->n < 1 ? no_rows(of, s->n_most, err) : make_session(s, k, m, p, err);
@@ -295,7 +295,7 @@ static ggl_status gather_inputs(llm_stages *s, int at, int64_t m, ggl_error *err
             return ggl_fail(err, GGL_USAGE, "the stages have no memory yet: llm_stages_alloc");
         const rows *from = &s->source[in->source];
         llm_rows_gather(&(llm_rows_piece){of, &x->windows, x->first, m}, in, s->places, from->row,
-                        from->n, from->n_row, s->gathered[k]);
+                        llm_rows_readable(s->of, at, s->n_input), from->n_row, s->gathered[k]);
     }
     return GGL_OK;
 }
@@ -331,10 +331,11 @@ static ggl_status run(llm_stages *s, const float *input, int64_t n, ggl_error *e
                         "the input has %" PRId64 " rows, but the stages were made for %" PRId64, n,
                         s->n_most);
     ggl_status st = GGL_OK;
+    s->n_input = n;
     for (int k = 0; k < s->n_sources && st == GGL_OK; k++) {
         rows *x = &s->source[k];
         const llm_arch_rows_of *of = &s->of[k];
-        x->n = of->is_input ? n : llm_arch_rows_over(of, s->source[of->over].n);
+        x->n = llm_rows_made(s->of, k, n);
         if (x->n < 1)
             return no_rows(of, n, err);
         if (of->is_input) {

@@ -190,9 +190,44 @@ TEST(over_rows) {
         {"x = floats()\n" PLAIN, "this says how the rows of an input are prepared"},
         {"input seen [6] from sound(rate = 16000, window = 400, step = 160)\n" PLAIN, "seconds"},
         {"input seen [6] from sound(rate = 1000, window = 7, step = 10, seconds = 1)\n" PLAIN,
-         "an even window"},
+         "even numbers of samples, the transform not less than the window: 7 and 7"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, fft = "
+         "6)\n" PLAIN,
+         "the transform not less than the window: 8 and 6"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, scale = "
+         "\"mel\")\n" PLAIN,
+         "one of \"slaney\", \"htk\" is expected: it is the string \"mel\""},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, log = "
+         "2)\n" PLAIN,
+         "one of \"ten\", \"e\", \"e_added\" is expected"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, level = "
+         "\"\")\n" PLAIN,
+         "one of \"largest\", \"bands\", \"none\" is expected"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, edges = "
+         "\"end\")\n" PLAIN,
+         "one of \"begin\", \"both\", \"zeros\" is expected"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, power = "
+         "3)\n" PLAIN,
+         "'3' is 3; 1 to 2"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, least = "
+         "0)\n" PLAIN,
+         "a sound's least power is above 0"},
+        {"w [7]\ninput seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, taper "
+         "= w)\n" PLAIN,
+         "a taper must be a tensor of the file, [8], but is [7]"},
+        {"input seen [6] from samples(rate = 1000)\n" PLAIN, "seconds"},
+        {"input seen [6] from samples(rate = 0, seconds = 1)\n" PLAIN, "'0' is 0; 1 to"},
+        {"input seen [2, 3] from samples(rate = 1000, seconds = 1)\n" PLAIN,
+         "sound becomes rows of one dimension"},
+        {"x = samples(rate = 1000, seconds = 1)\n" PLAIN,
+         "this says how the rows of an input are prepared"},
+        {OVER
+         "stage b over a(block = 4, from = 1):\n  return a\nstage c over b:\n  return b\n" PLAIN,
+         "rows in blocks have no 'from', 'count' or 'windows'"},
+        {OVER "stage b over a(block = 4):\n  return a\nrows = b\n",
+         "the last stage has no blocks, whose last one may be filled"},
         {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 0.001)\n" PLAIN,
-         "1 row or more"},
+         "0.001 seconds of sound are 0.1"},
         {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, whole = "
          "2)\n" PLAIN,
          "'2' is 2; 0 to 1"},

@@ -72,6 +72,26 @@ def slow(path, n_embd, seed=1, side=64, layers=8):
     return m.write(path, "gemma3", side * patch, patch, layers, dim, ff)
 
 
+def both(path, n_embd, seed=1):
+    """An eye and an ear in one file: Gemma 4 12B's, which have no layers."""
+    m, side, dim = Maker(seed), 8, 16
+    for name, n in (("patch_norm.1", 3 * side * side), ("patch_norm.2", dim), ("patch_norm.3", dim)):
+        m.norm("v." + name, n)
+    m.put("v.patch_embd.weight", 3 * side * side, dim)
+    m.put("v.patch_embd.bias", dim)
+    m.put("v.position_embd.weight", dim, 64, 2)
+    m.put("mm.input_projection.weight", dim, n_embd)
+    m.put("mm.a.input_projection.weight", 640, n_embd)
+    vision = {"patch_size": side // 2, "projector.scale_factor": 2, "embedding_length": dim, "feed_forward_length": 0, "block_count": 0, "projection_dim": n_embd,
+              "attention.head_count": 0, "image_size": 224, "image_max_pixels": 16 * side * side}
+    keys = [("general.architecture", "string", "clip"), ("clip.has_vision_encoder", "bool", True), ("clip.has_audio_encoder", "bool", True),
+            ("clip.vision.projector_type", "string", "gemma4uv"), ("clip.audio.projector_type", "string", "gemma4ua"), ("clip.audio.num_mel_bins", "u32", 640),
+            ("clip.vision.attention.layer_norm_epsilon", "f32", 1e-6), ("clip.vision.image_mean", "f32", [0.0] * 3), ("clip.vision.image_std", "f32", [1.0] * 3)]
+    with open(path, "wb") as f:
+        f.write(gguf_file.gguf(keys + [("clip.vision." + key, "u32", n) for key, n in vision.items()], m.tensors))
+    return path
+
+
 def png(color, size=24, other=(0, 0, 0)):
     """A picture whose upper half has one color, the lower half another one."""
     rows = b"".join(b"\0" + bytes(color if y < size // 2 else other) * size for y in range(size))

@@ -57,6 +57,10 @@ static const struct {
      "0 1 2 2"},
     {OWN "  w <- \"w\" * transpose(\"w\")\n  f <- \"f\" * (\"f\" * 2)\n", "0 4 16 36", "0 1 2 3",
      "0 2 8 18"},
+    {OWN "  w <- \"w\" + transpose(\"w\")\n  f <- \"f\" ** 2 - \"f\"\n", "0 5 10 15", "0 1 2 3",
+     "0 0 2 6"},
+    {OWN "  w <- \"w\"\n  f <- max(softplus((\"f\" - 1) * 100), 0)\n", "0 4 8 12", "0 1 2 3",
+     "0 0.69314718 100 200"},
 };
 
 /* Sections that are wrong. */
@@ -69,8 +73,8 @@ static const struct {
     {OWN "  w <- \"w\"\n  f <- \"f\" + config.z\n", "config.z is missing in config.json"},
     {OWN "  w <- \"w\"\n  f <- config.z\n", "config.z is missing in config.json"},
     {OWN "  w <- \"w\"\n  f <- x\n", "'x' has no value here"},
-    {OWN "  w <- \"w\"\n  f <- \"f\" + \"f\"\n",
-     "'+' in a conversion needs a tensor and then a number"},
+    {OWN "  w <- \"w\"\n  f <- \"f\" / \"f\"\n",
+     "'/' in a conversion needs a tensor and then a number"},
     {OWN "  w <- \"w\"\n  f <- 2 ** \"f\"\n",
      "'**' in a conversion needs a tensor and then a number"},
     {OWN "  w <- \"w\"\n  f <- max(\"f\", \"f\")\n",
@@ -529,16 +533,18 @@ TEST(hints) {
     }
 }
 
-/* Each class of a built-in descriptor has one section, and one of an eye, unless they have conditions. */
+/* Each class of a built-in descriptor has one section, one of an eye, and one of an ear, unless they have conditions. */
 TEST(built_in_classes) {
     const char *name, *text;
-    char seen[2][4096] = {" ", " "};
+    char seen[3][4096] = {" ", " ", " "};
     size_t n;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
         for (const char *s = text; (s = strstr(s, "\nconvert ")); s++) {
             char line[512], *class_name;
             snprintf(line, sizeof line, "%.*s", (int)strcspn(s + 9, ":"), s + 9);
-            char *condition = strstr(line, " if "), *list = seen[strstr(text, "\nrows = ") != NULL];
+            char *condition = strstr(line, " if "), *list = seen[!strstr(text, "\nrows = ") ? 0
+                                                                 : strstr(text, "] from s") ? 2
+                                                                                            : 1];
             if (condition)
                 *condition = 0;
             for (char *at = line; (class_name = strtok(at, ", ")); at = NULL) {
@@ -551,4 +557,5 @@ TEST(built_in_classes) {
         }
     CHECK_HAS(seen[0], " MixtralForCausalLM ");
     CHECK_HAS(seen[1], " Qwen2VLForConditionalGeneration ");
+    CHECK_HAS(seen[2], " Gemma4ForConditionalGeneration ");
 }

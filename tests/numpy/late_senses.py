@@ -49,6 +49,11 @@ def weights(shapes):
     return out
 
 
+def kind_of(kind, size):
+    """The kind and the size of a medium; of a model that sees and hears, its kind stands before its size."""
+    return (size[0], size[1:]) if kind == "both" else (kind, size)
+
+
 def medium(kind, size):
     """A picture of bytes, or samples of a sound."""
     g = np.random.default_rng(size)
@@ -183,8 +188,9 @@ class Check:
         file = self.at("file")
         if self.convert:
             self.run(self.convert, folder, "--mmproj", file)
-        first, limit = 0, line.get("limit", LIMIT)
+        first, limit, shown, prompt, flags, media = 0, line.get("limit", LIMIT), [*tokens_of("ab")], "ab", [], kind
         for size, layout in zip(line["media"], line["layouts"]):
+            kind, size = kind_of(media, size)
             path = self.write_medium(kind, size)
             n = sum(x for x in layout if not isinstance(x, str))
             got = self.seen(folder, kind, path)
@@ -199,13 +205,35 @@ class Check:
                     parts += tokens_of(x) if isinstance(x, str) else [Seen(want[at : at + x], [(0, i) for i in range(x)])]
                     at += 0 if isinstance(x, str) else x
                 flag = "--image" if kind == "picture" else "--audio"
+                shown, prompt, flags = shown + parts[2:] + tokens_of("cd"), prompt + "<__media__>cd", flags + [flag, path]
                 self.run(self.cli, "-m", self.at("text"), "--mmproj", folder, flag, path, "-p", "ab<__media__>cd", "-n", "0", "-ctk", "f32", "-ctv", "f32", "-c", "4096",
                          "--logits", self.at("npy"))
                 got, all_ = np.load(self.at("npy")), text.logits(parts + tokens_of("cd"))
                 far = off(got, all_)
                 self.tell(f"{name}: the text around it", far <= 5 * limit, f"{far:.0e}" if got.shape == all_.shape else f"{got.shape}, not {all_.shape}")
             first += n
+        if self.cli and media == "both":
+            for tower in folder, file:
+                self.run(self.cli, "-m", self.at("text"), "--mmproj", tower, *flags, "-p", prompt, "-n", "0", "-ctk", "f32", "-ctv", "f32", "-c", "4096", "--logits", self.at("npy"))
+                got, all_ = np.load(self.at("npy")), text.logits(shown)
+                far = off(got, all_)
+                self.tell(f"{name}: a picture and a sound in one text", far <= 5 * limit, f"{far:.0e}" if got.shape == all_.shape else f"{got.shape}, not {all_.shape}")
+        if self.convert and media == "both":
+            self.half_known(name, file, line)
         shutil.rmtree(folder)
+
+    def half_known(self, name, file, line):
+        """Of a file with an eye and an ear of which one is of a kind that nobody knows, the other one is used."""
+        import gguf
+        meta, tensors = gguf.read(file)
+        for tower, says, (kind, *size) in (("audio", "the model hears no sounds", line["media"][0]), ("vision", "the model sees no pictures", line["media"][1])):
+            gguf.write(self.at("half"), meta | {f"clip.{tower}.projector_type": "future"}, tensors)
+            path, flag = self.write_medium(kind, size), "--image" if kind == "picture" else "--audio"
+            whole = self.seen(file, kind, path)
+            same = np.array_equal(whole, self.seen(self.at("half"), kind, path))
+            done = subprocess.run([self.embed, "-m", self.at("text"), "--mmproj", self.at("half"), flag, path, "--dump", "rows", "-o", self.at("npy")],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            self.tell(f"{name}: an unknown kind of {tower}", same and says in done.stderr and "clip:future" in done.stderr, done.stderr.strip() if says not in done.stderr else "")
 
 
 def lines():

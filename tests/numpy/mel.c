@@ -1,6 +1,6 @@
 /* test-mel PARAMETERS FILTERS SAMPLES PART FIRST N OUT: rows of a log-mel spectrogram, in two passes over a sound that comes in parts.
  *
- * PARAMETERS: rate,n_window,n_step,n_mel,range; FILTERS: a file of floats, or "" for those that are computed; SAMPLES: a file of floats; PART:
+ * PARAMETERS: rate,n_window,n_step,n_mel,range, and then, or not, n_fft,htk,magnitude,natural,added,edges,symmetric,emphasis; FILTERS: a file of floats, or "" for those that are computed; SAMPLES: a file of floats; PART:
  * how many samples come at a time, at most; rows FIRST .. FIRST + N - 1 are written to OUT, as floats, in windows of at most 50. The same
  * rows are computed from the whole sound at once: other bits are an error. Exit code 0, or 1 with a message.
  *
@@ -103,10 +103,20 @@ static ggl_status run(char **argv, ggl_error *err) {
     x.sample = read_floats(argv[3], &x.n);
     p.filter = filter;
     ggl_status st = GGL_OK;
-    if (!x.sample || sscanf(argv[1], "%d,%d,%d,%d,%lf", &p.rate, &p.n_window, &p.n_step, &p.n_mel,
-                            &p.range) != 5)
+    int htk = 0, magnitude = 0, natural = 0, added = 0, edges = 0, symmetric = 0;
+    const int n = sscanf(argv[1], "%d,%d,%d,%d,%lf,%d,%d,%d,%d,%d,%d,%d,%lf", &p.rate, &p.n_window,
+                         &p.n_step, &p.n_mel, &p.range, &p.n_fft, &htk, &magnitude, &natural,
+                         &added, &edges, &symmetric, &p.emphasis);
+    if (!x.sample || (n != 5 && n != 13))
         st = ggl_fail(err, GGL_USAGE, "wrong arguments");
-    if (st == GGL_OK && filter && n_filter != (int64_t)p.n_mel * (p.n_window / 2 + 1))
+    p.htk = htk;
+    p.magnitude = magnitude;
+    p.natural = natural;
+    p.added = added;
+    p.edges = (llm_mel_edges)edges;
+    p.symmetric = symmetric;
+    if (st == GGL_OK && filter &&
+        n_filter != (int64_t)p.n_mel * ((p.n_fft > 0 ? p.n_fft : p.n_window) / 2 + 1))
         st = ggl_fail(err, GGL_USAGE, "%s: %lld numbers", argv[2], (long long)n_filter);
     if (st == GGL_OK)
         st = llm_mel_new(&m, &p, err);

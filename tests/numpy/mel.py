@@ -45,16 +45,39 @@ def spectrogram(x, filters, n_window, n_step, first, n, range_):
     return (np.maximum(logs(range(first, first + n)), largest - range_) + 4) / 4
 
 
+def htk(rate, n_fft, n_mel):
+    corners = 700 * (10 ** (np.linspace(0, 2595 * np.log10(1 + rate / 2 / 700), n_mel + 2) / 2595) - 1)
+    bins = np.arange(n_fft // 2 + 1) * rate / n_fft
+    return np.array([np.interp(bins, corners[b : b + 3], [0, 1, 0], 0, 0) for b in range(n_mel)])
+
+
+def other_spectrogram(x, filters, n_window, n_fft, n_step, first, n, range_, magnitude, natural, added, edges, symmetric, emphasis):
+    """As spectrogram, with what ears have otherwise. edges: 0: mirrored before the sound, 1: on both sides, 2: silence."""
+    half = n_window // 2
+    x = np.concatenate([x[:1], x[1:] - emphasis * x[:-1]]) if emphasis else x
+    heard = (len(x) + half) // n_step + 2
+    after = x[-2 : -2 - half : -1] if edges == 1 and len(x) > 1 else np.zeros(0)
+    silent = np.zeros(max(first + n, heard) * n_step + 2 * n_window)
+    whole = np.concatenate([x, after, silent[len(after) :]])
+    whole = np.concatenate([whole[half:0:-1] if edges < 2 else np.zeros(half), whole])
+    window = np.hanning(n_window) if symmetric else np.hanning(n_window + 1)[:-1]
+    power = lambda rows: np.abs(np.fft.rfft(np.stack([whole[r * n_step : r * n_step + n_window] for r in rows]) * window, n_fft)) ** (1 if magnitude else 2)
+    least = 1e-10
+    logs = lambda rows: (np.log if natural else np.log10)((lambda p: p + least if added else np.maximum(p, least))(power(rows) @ filters.T))
+    largest = logs(range(heard)).max()
+    return (np.maximum(logs(range(first, first + n)), largest - range_) + 4) / 4
+
+
 class Runner:
     def __init__(self, a):
         self.a, self.failed = a, 0
         self.at = lambda name: os.path.join(a.dir, f"mel-{os.getpid()}.{name}")
 
-    def rows(self, x, filters, rate, n_window, n_step, n_mel, range_, part, first, n):
+    def rows(self, x, filters, rate, n_window, n_step, n_mel, range_, part, first, n, more=""):
         np.asarray(x, np.float32).tofile(self.at("in"))
         if filters is not None:
             np.asarray(filters, np.float32).tofile(self.at("filters"))
-        done = subprocess.run([self.a.mel, f"{rate},{n_window},{n_step},{n_mel},{range_}", "" if filters is None else self.at("filters"), self.at("in"),
+        done = subprocess.run([self.a.mel, f"{rate},{n_window},{n_step},{n_mel},{range_}{more}", "" if filters is None else self.at("filters"), self.at("in"),
                                str(part), str(first), str(n), self.at("out")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode or done.stderr:
             raise RuntimeError(f"exit code {done.returncode}: {done.stderr.strip()}")
@@ -90,6 +113,23 @@ def test_seeded(r, seed):
         want = spectrogram(x.astype(float), slaney(rate, n_window, n_mel) if own is None else own.astype(float), n_window, n_step, first, n, range_)
         got = r.rows(x, own, rate, n_window, n_step, n_mel, range_, part, first, n)
         r.tell(f"{length} samples at {rate}, window {n_window}, step {n_step}, {n_mel} bands, rows {first} + {n}", got, want, 1e-6)
+
+
+def test_others(r, seed):
+    g = np.random.default_rng(seed)
+    for edges in range(3):
+        n_window, n_step, n_mel, rate = 2 * int(g.integers(2, 200)), int(g.integers(1, 200)), int(g.integers(1, 60)), int(g.integers(4000, 48000))
+        n_fft = n_window + 2 * int(g.integers(0, 100))
+        of_htk, magnitude, natural, added, symmetric = (int(b) for b in g.integers(0, 2, 5))
+        emphasis = float(g.choice([0, 0.97]))
+        length = int(g.integers(n_window, 60 * n_step + n_window))
+        x = (g.normal(size=length) * 0.1 + 0.5 * np.sin(np.arange(length) * g.uniform(0, 3))).astype(np.float32)
+        first, n = int(g.integers(0, 20)), int(g.integers(1, 60))
+        filters = htk(rate, n_fft, n_mel) if of_htk else slaney(rate, n_fft, n_mel)
+        want = other_spectrogram(x.astype(float), filters, n_window, n_fft, n_step, first, n, 8, magnitude, natural, added, edges, symmetric, emphasis)
+        more = f",{n_fft},{of_htk},{magnitude},{natural},{added},{edges},{symmetric},{emphasis}"
+        got = r.rows(x, None, rate, n_window, n_step, n_mel, 8, int(g.integers(1, 3 * n_window)), first, n, more)
+        r.tell(f"{length} samples at {rate}, window {n_window} of {n_fft}, step {n_step}, {n_mel} bands{more}", got, want, 2e-6)
 
 
 def array(path):
@@ -137,6 +177,7 @@ def main():
         else:
             for seed in today.sample("sounds", range(200), 8):
                 test_seeded(r, seed)
+                test_others(r, seed)
     finally:
         r.clean()
     return int(r.failed > 0)

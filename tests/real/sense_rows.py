@@ -80,9 +80,10 @@ class Case:
             written["text_config"] = {"hidden_size": of_text["hidden_size"]}
         rows, layouts = [], []
         for size in self.media:
-            medium = late_senses.medium(self.kind, size)
+            kind, size = late_senses.kind_of(self.kind, size)
+            medium = late_senses.medium(kind, size)
             with torch.no_grad():
-                parts = self.parts(model, Image.fromarray(medium) if self.kind == "picture" else medium)
+                parts = self.parts(model, Image.fromarray(medium) if kind == "picture" else medium)
             layouts.append([p if isinstance(p, str) else len(p) for p in parts])
             rows += [p.double().numpy() if hasattr(p, "double") else p for p in parts if not isinstance(p, str)]
         data = np.concatenate(rows).astype("<f4")
@@ -110,7 +111,7 @@ def gemma4v(**more):
 
     def parts(model, picture):
         x = transformers.Gemma4ImageProcessor(**processor)(picture, return_tensors="pt")
-        return ["<|image>", features(model.get_image_features(double(x["pixel_values"]), x["image_position_ids"], return_dict=True)), "<image|>"]
+        return ["<|image>", features(model.get_image_features(x["pixel_values"].to(model.dtype), x["image_position_ids"], return_dict=True)), "<image|>"]
 
     config = {"text_config": text_config("gemma4_text", hidden_size_per_layer_input=0, global_head_dim=8), "vision_config": {"model_type": "gemma4_vision", **vision}, "audio_config": None}
     return Case("picture", "Gemma4ForConditionalGeneration", config, processor, ("model.vision_tower.", "model.embed_vision."), parts, [[40, 30], [9, 70], [120, 40]])
@@ -214,14 +215,14 @@ class Other:
 
     folder = pathlib.Path("/nowhere")
 
-    def __init__(self, of, config, processor, shapes, media, around):
-        self.of, self.config, self.processor, self.shapes, self.media, self.around = of, config, processor, shapes, media, around
+    def __init__(self, of, config, processor, shapes, media, around, kind="picture"):
+        self.of, self.config, self.processor, self.shapes, self.media, self.around, self.kind = of, config, processor, shapes, media, around, kind
 
     def line(self, name):
         path = self.folder / (name + ".bin")
         data = np.fromfile(path, "<f4").reshape(-1, N_TEXT) if path.exists() else np.zeros((0, N_TEXT), "<f4")
-        return {"name": name, "kind": "picture", "limit": 2e-3, "config": {**self.config, "architectures": [self.of]}, "processor": self.processor,
-                "shapes": late_senses.packed(self.shapes), "media": [[w, h] for w, h, n in self.media], "layouts": [[self.around[0], n, self.around[1]] for w, h, n in self.media],
+        return {"name": name, "kind": self.kind, "limit": 2e-3, "config": {**self.config, "architectures": [self.of]}, "processor": self.processor,
+                "shapes": late_senses.packed(self.shapes), "media": [size for *size, n in self.media], "layouts": [[*self.around[:1], n, *self.around[1:]] for *size, n in self.media],
                 "n_row": N_TEXT, "rows": base64.b64encode(data.tobytes()).decode()}
 
 
@@ -317,8 +318,135 @@ def muse():
                 [[40, 30], [64, 8], [72, 40]])
 
 
+def wave(x):
+    """A processor's sound, as a row of samples."""
+    return [np.asarray(x, np.float32)]
+
+
+def gemma4a(**more):
+    """Its attention mixes types, so that all is float32."""
+    audio = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "subsampling_conv_channels": [16, 4], "output_proj_dims": 20, **more}
+
+    def parts(model, sound):
+        x = transformers.Gemma4AudioFeatureExtractor(feature_size=16)(wave(sound), return_tensors="pt")
+        got = model.model.get_audio_features(x["input_features"].float(), x["input_features_mask"], return_dict=True)
+        return ["<|audio>", got.pooler_output[got.attention_mask], "<audio|>"]
+
+    config = {"text_config": text_config("gemma4_text", hidden_size_per_layer_input=0, global_head_dim=8), "audio_config": {"model_type": "gemma4_audio", **audio}, "vision_config": None}
+    return Case("sound", "Gemma4ForConditionalGeneration", config, {"feature_size": 16}, ("model.audio_tower.", "model.embed_audio."), parts, [[16000], [9234], [1700]], dtype=torch.float32)
+
+
+def gemma4ua():
+    def parts(model, sound):
+        x = transformers.Gemma4UnifiedAudioFeatureExtractor(feature_size=64, audio_samples_per_token=64)(wave(sound), return_tensors="pt")
+        got = model.model.get_audio_features(double(x["input_features"]), x["input_features_mask"], return_dict=True)
+        return ["<|audio>", got.pooler_output.reshape(-1, N_TEXT), "<audio|>"]
+
+    config = {"text_config": text_config("gemma4_unified_text", hidden_size_per_layer_input=0, global_head_dim=8),
+              "audio_config": {"model_type": "gemma4_unified_audio", "audio_embed_dim": 64}, "vision_config": None}
+    return Case("sound", "Gemma4UnifiedForConditionalGeneration", config, {}, ("model.embed_audio.",), parts, [[640], [1000]])
+
+
+def qwen3a():
+    audio = {"num_mel_bins": 16, "encoder_layers": 2, "encoder_attention_heads": 3, "encoder_ffn_dim": 40, "d_model": 24, "output_dim": N_TEXT, "downsample_hidden_size": 6}
+
+    def parts(model, sound):
+        x = transformers.Qwen3ASRFeatureExtractor(feature_size=16)(wave(sound), padding="longest", return_tensors="pt", sampling_rate=16000, return_attention_mask=True)
+        got = model.model.get_audio_features(double(x["input_features"]), x["attention_mask"], return_dict=True)
+        n = [13 * 8] * (got.pooler_output.shape[0] // 104)
+        rows = torch.split(got.pooler_output, [*n, got.pooler_output.shape[0] - sum(n)])
+        return ["<|audio_start|>", *(x for x in rows if len(x)), "<|audio_end|>"]
+
+    config = {"text_config": text_config("qwen3"), "audio_config": audio}
+    return Case("sound", "Qwen3ASRForConditionalGeneration", config, {"feature_size": 16}, ("model.audio_tower.", "model.multi_modal_projector."), parts,
+                [[16000], [9234], [1700], [140000]])
+
+
+class Parakeet(Other):
+    """Its encoder is one of transformers' classes; the projection is computed here, as llama.cpp does."""
+
+    def __init__(self):
+        self.own = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40, "num_mel_bins": 16, "subsampling_conv_channels": 6,
+                    "conv_kernel_size": 9, "subsampling_factor": 8, "attention_bias": False, "convolution_bias": False, "scale_input": False, "hidden_act": "silu"}
+        config = transformers.ParakeetEncoderConfig(**self.own)
+        config._attn_implementation = "eager"
+        self.encoder = transformers.ParakeetEncoder._from_config(config, attn_implementation="eager").double().eval()
+        shapes = {"sound_encoder.encoder." + k: list(v.shape) for k, v in self.encoder.state_dict().items() if v.dtype != torch.long}
+        shapes |= {"sound_projection.norm.weight": [24], "sound_projection.linear1.weight": [20, 24], "sound_projection.linear2.weight": [N_TEXT, 20]}
+        super().__init__("NemotronH_Nano_VL_V2", {"sound_config": self.own}, {}, shapes, [[16000], [9234], [20000]], (), "sound")
+
+    def line(self, name):
+        w = {k: torch.tensor(v, dtype=torch.float64) for k, v in late_senses.weights(self.shapes).items()}
+        self.encoder.load_state_dict({k.removeprefix("sound_encoder.encoder."): v for k, v in w.items() if k.startswith("sound_encoder.")}, strict=False)
+        rows, media = [], []
+        for size, in self.media:
+            x = transformers.ParakeetFeatureExtractor(feature_size=16)(wave(late_senses.medium("sound", [size])), sampling_rate=16000, return_tensors="pt")
+            with torch.no_grad():
+                y = self.encoder(x["input_features"].double(), attention_mask=x["attention_mask"], output_attention_mask=True)
+            y, kept = y.last_hidden_state[0], y.attention_mask
+            y = y if kept is None else y[kept[0].bool()]
+            y = y / torch.sqrt((y * y).mean(-1, keepdim=True) + 1e-6) * w["sound_projection.norm.weight"]
+            rows.append(torch.relu(y @ w["sound_projection.linear1.weight"].T) ** 2 @ w["sound_projection.linear2.weight"].T)
+            media.append([size, len(rows[-1])])
+        self.media = media
+        return super().line(name) | {"limit": late_senses.LIMIT, "rows": base64.b64encode(torch.cat(rows).numpy().astype("<f4").tobytes()).decode()}
+
+
+def qwen25o():
+    audio = {"num_mel_bins": 16, "encoder_layers": 2, "encoder_attention_heads": 3, "encoder_ffn_dim": 40, "d_model": 24, "output_dim": N_TEXT}
+
+    def parts(model, sound):
+        x = transformers.WhisperFeatureExtractor(feature_size=16)(wave(sound)[0], padding="max_length", return_attention_mask=True, return_tensors="pt", sampling_rate=16000)
+        rows = features(model.thinker.get_audio_features(double(x["input_features"]), x["attention_mask"], return_dict=True))
+        return ["<|audio_bos|>", *(part for part in torch.split(rows, 50) if len(part)), "<|audio_eos|>"]
+
+    config = {"thinker_config": {"audio_config": audio, "text_config": text_config("qwen2_5_omni_text"), "vision_config": {"depth": 1, "hidden_size": 16, "intermediate_size": 16, "num_heads": 2, "out_hidden_size": 16}}, "enable_audio_output": False}
+    return Case("sound", "Qwen2_5OmniForConditionalGeneration", config, {"feature_size": 16}, ("thinker.audio_tower.", "thinker.model.audio_tower."), parts, [[16000], [9234], [1700], [70000]])
+
+
+def lfm2a():
+    """A model that transformers lacks; the size of its rows is one of llama.cpp's constants."""
+    n, deep, shapes = 512, 2, {}
+
+    def put(name, *shape, bias=True):
+        shapes[name + ".weight"] = list(shape)
+        if bias:
+            shapes[name + ".bias"] = [shape[0]]
+
+    for k, shape in {0: (8, 1, 3, 3), 2: (8, 1, 3, 3), 3: (8, 8, 1, 1), 5: (8, 1, 3, 3), 6: (8, 8, 1, 1)}.items():
+        put(f"conformer.pre_encode.conv.{k}", *shape)
+    put("conformer.pre_encode.out", n, 8 * 2)
+    for b in (f"conformer.layers.{l}." for l in range(deep)):
+        for norm in ("norm_feed_forward1", "norm_self_att", "norm_conv", "norm_feed_forward2", "norm_out", "conv.batch_norm"):
+            put(b + norm, n)
+        for which in (1, 2):
+            put(b + f"feed_forward{which}.linear1", 4 * n, n)
+            put(b + f"feed_forward{which}.linear2", n, 4 * n)
+        for part in ("q", "k", "v", "out"):
+            put(b + "self_attn.linear_" + part, n, n)
+        put(b + "self_attn.linear_pos", n, n, bias=False)
+        shapes |= {b + "self_attn.pos_bias_u": [4, n // 4], b + "self_attn.pos_bias_v": [4, n // 4], b + "conv.batch_norm.running_mean": [n], b + "conv.batch_norm.running_var": [n]}
+        put(b + "conv.pointwise_conv1", 2 * n, n, 1)
+        put(b + "conv.depthwise_conv", n, 1, 9)
+        put(b + "conv.pointwise_conv2", n, n, 1)
+    put("audio_adapter.model.0", n)
+    put("audio_adapter.model.1", 20, n)
+    put("audio_adapter.model.3", N_TEXT, 20)
+    encoder = {"feat_in": 16, "feat_out": -1, "n_layers": deep, "d_model": n, "n_heads": 4, "conv_kernel_size": 9, "subsampling": "dw_striding", "subsampling_factor": 8,
+               "self_attention_model": "rel_pos", "xscaling": False, "pos_emb_max_len": 5000}
+    return Other("Lfm2AudioForConditionalGeneration", {"encoder": encoder}, {}, shapes, [[16000, 13], [9234, 8], [20000, 16]], (), "sound")
+
+
+def gemma4_both():
+    """An eye and an ear in one file."""
+    eye, ear = gemma4v(), gemma4a(use_clipped_linears=False)
+    return Case("both", eye.of, eye.config | {"audio_config": ear.config["audio_config"]}, {"image_processor": eye.processor, "feature_extractor": ear.processor},
+                eye.tower + ear.tower, lambda model, medium: (eye if isinstance(medium, Image.Image) else ear).parts(model, medium),
+                [["picture", 40, 30], ["sound", 9234]], dtype=torch.float32)
+
+
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():

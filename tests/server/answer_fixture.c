@@ -265,6 +265,7 @@ bool server_open(server *s, size_t n_queue) {
                                  .clock = now ? fake_clock : NULL,
                                  .clock_ctx = s};
     s->facts = (server_facts){.model = "stories",
+                              .looks = true,
                               .strict_fields = true,
                               .n_ctx = FIXTURE_CTX,
                               .n_vocab = llm_session_n_vocab(s->session),

@@ -15,6 +15,7 @@ extern const dialect api_openai_chat, api_openai_completions, api_openai_respons
     api_decisions, api_systemone;
 
 static server_facts facts = {.model = "toy",
+                             .looks = true,
                              .n_ctx = 4096,
                              .n_vocab = 100,
                              .n_predict = -1,

@@ -47,8 +47,10 @@ TEST(types_of_parts) {
     const char *body = user("[{\"type\": \"imag\"}]");
     CHECK_HAS(shown(CHAT, body), "\"imag\" is not a type of part; use \"text\" or \"image_url\"");
     facts.listens = true;
+    facts.looks = false;
     CHECK_HAS(shown(CHAT, body), "use \"text\" or \"input_audio\"");
     facts.listens = false;
+    facts.looks = true;
 }
 
 TEST(pictures_stand_where_the_request_has_them) {
@@ -147,6 +149,7 @@ TEST(pictures_in_results_of_tools) {
 
 TEST(sounds_are_for_models_that_hear) {
     facts.listens = true;
+    facts.looks = false;
     CHECK_STR(shown(CHAT, user("[{\"type\": \"text\", \"text\": \"a\"}, " SOUND "]")),
               USER("a<__media__>"));
     CHECK_STR(shown(LLAMACPP, "{\"prompt\": {\"prompt_string\": \"a <__media__>\", "
@@ -171,6 +174,7 @@ TEST(sounds_are_for_models_that_hear) {
     CHECK(image_is(a, 0, "one") && a->image[0].is_sound && a->n_image_text == 4);
     facts.n_row = 0;
     facts.listens = false;
+    facts.looks = true;
     CHECK_HAS(shown(CHAT, user("[" SOUND "]")), "audio input is not supported");
 }
 

@@ -471,6 +471,17 @@ def sounds():
         post(s, "/v1/chat/completions", {"messages": in_result, "max_tokens": 1}, 200)
         at_rest(s)
         check(s.stop() == 0, "exit code")
+    with seeing(mmproj=eye_file.both(FOLDER.name + "/mmproj-both.gguf", N_EMBD)) as s:
+        check(json.loads(s.get("/props")[2])["modalities"] == {"vision": True, "audio": True}, "a model that sees and hears")
+        def content(*parts):
+            return {"messages": [{"role": "user", "content": [part for p in parts for part in p["messages"][0]["content"]]}], "max_tokens": 8}
+        seen, heard, all_ = (answer(s, content(*parts)) for parts in ((audio(TEXT), chat(RED)), (audio(TEXT), audio(low)), (audio(TEXT), chat(RED), audio(low))))
+        check(all_[1] - seen[1] >= 20 and all_[1] - heard[1] >= 4, (seen, heard, all_))
+        one, two = (post(s, "/completion", {"prompt": {"prompt_string": "a <__media__> b <__media__>", "multimodal_data": [b64(p) for p in two]}, "n_predict": 8, "n_probs": 3})
+                    for two in ((RED, low), (low, RED)))
+        check(one["tokens_evaluated"] == two["tokens_evaluated"] and one["completion_probabilities"] != two["completion_probabilities"], (one, two))
+        says(s, "/v1/chat/completions", audio(low[:-1000]), "sound 1 of 1: the file: the sound is damaged")
+        at_rest(s)
     with seeing() as s:
         says(s, "/v1/chat/completions", audio(low), "audio input is not supported")
     with Server([BINARY, "-c", "512", "-np", "1", "-t", "1"]) as s:

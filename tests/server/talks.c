@@ -326,7 +326,7 @@ TEST(pictures) {
     llm_tokenizer *t = open_tokenizer();
     for (int i = 0; i < N_OWN; i++) {
         const llm_chat_template with = {"chat_template", {own[i], strlen(own[i])}};
-        server s = {.tokenizer = t, .facts = {.n_row = 64, .has_chat = true}};
+        server s = {.tokenizer = t, .facts = {.n_row = 64, .looks = true, .has_chat = true}};
         llm_talk *talk = NULL;
         char *text = NULL;
         size_t n = 0;

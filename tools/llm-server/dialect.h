@@ -21,7 +21,7 @@ typedef struct server_facts {
     bool writes;         /* the model continues texts; else it makes vectors or scores of them */
     int64_t n_row;       /* numbers of a row of a picture or sound; 0: the model notices none */
     int64_t most_images; /* of a text; 0: any number */
-    bool listens;        /* these rows are of sounds */
+    bool looks, listens; /* these rows are of pictures, of sounds */
     bool fetches;        /* pictures are fetched from their addresses */
     bool hears;          /* it writes down what is said in sounds, and nothing else */
     bool has_words;      /* it also shows when each word is said */
@@ -58,7 +58,7 @@ typedef struct server_facts {
 } server_facts;
 
 static inline bool server_sees(const server_facts *f) { /* pictures */
-    return f->n_row > 0 && !f->listens;
+    return f->n_row > 0 && f->looks;
 }
 
 /* A token of an answer with its log-probabilities. */

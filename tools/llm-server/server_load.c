@@ -483,6 +483,7 @@ static int set_facts(server *s) {
                      ? llm_session_n_given(llm_opened_session(s->ctx))
                      : 0,
         .most_images = llm_model_max_images(llm_opened_model(s->ctx)),
+        .looks = llm_context_facts(s->ctx)->sees,
         .listens = llm_context_facts(s->ctx)->hears,
         .n_embd = n_embd(s),
         .n_dims = llm_opened_head(s->ctx) ? llm_context_facts(s->ctx)->n_embd : 0,

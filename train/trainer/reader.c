@@ -53,9 +53,7 @@ static ggl_status size_stages(train_reader *r, int64_t n_read, ggl_error *err) {
     for (int k = 0; k < r->n_sources; k++) {
         train_stage *s = &r->stage[k];
         s->n_row = ggl_extents(r->of[k].ne, 0, r->of[k].n_dims, 1);
-        s->n_most = r->of[k].is_input
-                        ? r->is.n_most
-                        : llm_arch_rows_over(&r->of[k], r->stage[r->of[k].over].n_most);
+        s->n_most = llm_rows_made(r->of, k, r->is.n_most);
         if (s->n_most < 1)
             return ggl_fail(err, GGL_USAGE,
                             "an input of %" PRId64 " rows, of which the stage '%s' makes none",
@@ -372,10 +370,9 @@ llm_train_reader llm_trainer_reader(const llm_trainer *t) {
 
 int64_t llm_trainer_n_rows(const llm_trainer *t, int64_t n) {
     const train_reader *r = &t->reader;
-    int64_t rows[LLM_ARCH_MAX_SOURCES] = {n};
-    for (int k = 0; k < r->n_sources && !r->is.of_text; k++)
-        rows[k] = r->of[k].is_input ? n : llm_arch_rows_over(&r->of[k], rows[r->of[k].over]);
-    return r->n_sources ? rows[r->n_sources - 1] : 0;
+    if (r->n_sources == 0 || r->is.of_text)
+        return r->n_sources == 1 ? n : 0;
+    return llm_rows_made(r->of, r->n_sources - 1, n);
 }
 
 void llm_reader_fini(llm_trainer *t) {

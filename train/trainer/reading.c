@@ -112,8 +112,8 @@ static ggl_status set_rows(train_reader *r, int k, int which, train_read *x, ggl
         float *to = ggl_calloc((size_t)(x->n[k] * in->n), sizeof *to);
         if (!to)
             return no_memory(err);
-        llm_rows_gather(&piece, in, x->of->places, x->row[in->source], x->n[in->source],
-                        r->stage[in->source].n_row, to);
+        llm_rows_gather(&piece, in, x->of->places, x->row[in->source],
+                        llm_rows_readable(r->of, k, x->of->n), r->stage[in->source].n_row, to);
         st = ggl_sched_set(s->plan[which].s, in->name, to, (size_t)(x->n[k] * in->n) * sizeof *to,
                            x->n[k], err);
         ggl_free(to);
@@ -183,8 +183,9 @@ static ggl_status learn(train_reader *r, int k, train_read *x, ggl_error *err) {
             if (strcmp(in->name, ggl_graph_get_output(p->g, o)->name) != 0)
                 continue;
             const llm_rows_piece piece = {&r->of[k], &x->windows[k], 0, x->n[k]};
-            llm_rows_scatter(&piece, in, ggl_sched_output(p->s, o), x->n[in->source],
-                             r->stage[in->source].n_row, x->drow[in->source]);
+            llm_rows_scatter(&piece, in, ggl_sched_output(p->s, o),
+                             llm_rows_readable(r->of, k, x->of->n), r->stage[in->source].n_row,
+                             x->drow[in->source]);
         }
     return st;
 }
@@ -198,8 +199,7 @@ static ggl_status read_one(llm_trainer *t, const llm_train_reading *of, train_re
     x->of = of;
     for (int k = 0; k < r->n_sources && st == GGL_OK; k++) {
         const bool is_input = !r->is.of_text && r->of[k].is_input;
-        x->n[k] =
-            r->is.of_text || is_input ? of->n : llm_arch_rows_over(&r->of[k], x->n[r->of[k].over]);
+        x->n[k] = r->is.of_text || is_input ? of->n : llm_rows_made(r->of, k, of->n);
         if (is_input)
             x->row[k] = (float *)of->row;
         else

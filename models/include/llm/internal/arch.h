@@ -190,18 +190,56 @@ enum {
     LLM_ARCH_TEXT = 64
 }; /* bytes of a text beside rows, with its NUL; {n} in it is the end of a line */
 
-/* Sound that becomes rows, one for each `step` of its samples: of the `window` samples around it (a Hann window), the decimal logarithm
- * of the power in each of the row's bands, which reach from 0 to half of the rate evenly on Slaney's mel scale; at most `range` below the largest of the sound;
- * plus 4, divided by 4. What is longer than the input's rows is heard in windows of so many. */
+typedef enum llm_arch_sound_scale {
+    LLM_SCALE_SLANEY, /* common/mel_bands.h */
+    LLM_SCALE_HTK
+} llm_arch_sound_scale;
+
+typedef enum llm_arch_sound_log {
+    LLM_LOG_TEN,    /* of 10, of the power or `least`, whichever is larger */
+    LLM_LOG_E,      /* of e */
+    LLM_LOG_E_ADDED /* of e, of the power plus `least` */
+} llm_arch_sound_log;
+
+typedef enum llm_arch_sound_level {
+    LLM_LEVEL_LARGEST, /* at most `range` below the largest of the sound; plus 4, divided by 4 */
+    LLM_LEVEL_BANDS, /* less the band's mean in the whole steps of the sound, over its deviation there; rows behind these are 0 */
+    LLM_LEVEL_NONE
+} llm_arch_sound_level;
+
+typedef enum llm_arch_sound_edges {
+    LLM_EDGES_BEGIN, /* mirrored before the sound, zeros behind it */
+    LLM_EDGES_BOTH,  /* mirrored on both sides */
+    LLM_EDGES_ZEROS
+} llm_arch_sound_edges;
+
+/* A tensor of the file; NULL: none. Valid as long as the source. */
+typedef struct llm_arch_weights {
+    const void *data;
+    ggl_type type;
+} llm_arch_weights;
+
+/* Sound that becomes rows, one for each `step` of its samples: of the `window` samples around it (a Hann window), the logarithm of what is in each of the row's bands,
+ * which reach from 0 to half of the rate evenly on a scale of pitch (docs/architectures.md, "Stages"). What is longer than the input's rows is heard in
+ * windows of so many. */
 typedef struct llm_arch_sound {
     int64_t rate, window, step; /* samples per second; samples */
-    double range;
+    int64_t fft;                /* samples of the transform: zeros follow the window */
+    bool is_samples; /* a row is `step` samples as they are, and what follows says nothing */
+    llm_arch_sound_scale scale;
+    bool magnitude, symmetric; /* in place of the power; Hann's window */
+    llm_arch_sound_log log;
+    llm_arch_sound_level level;
+    llm_arch_sound_edges edges;
+    double range, least, emphasis;
+    int64_t shortest; /* samples: zeros follow those of a shorter sound */
+    int64_t needs;    /* there is a row r if the sound has r * step + needs samples */
     bool
         whole; /* the last window is filled with silence; else it has the rows that show the sound */
+    bool apart;                                    /* each window is a sound of its own */
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT]; /* texts around the rows in a prompt */
-    /* [bands][window / 2 + 1] of the type: the weight of each frequency in each band; NULL: as above. Valid as long as the source. */
-    const void *filter;
-    ggl_type filter_type;
+    llm_arch_weights filters; /* [bands][fft / 2 + 1]: the weight of each frequency in each band */
+    llm_arch_weights taper;   /* [window], in place of Hann's */
 } llm_arch_sound;
 
 /* How a picture is brought to the size that a model sees; in docs/architectures.md, "Stages". */
@@ -321,11 +359,20 @@ typedef struct llm_arch_rows_of {
     int64_t every, from;
     int64_t count; /* it has no more rows than that; 0: as many as there are */
     int64_t
+        block; /* rows come in blocks of so many, which see no others; 0: they do not. The last block is filled with zeros, and what is made of these is read by stages in blocks alone */
+    int64_t
         windows; /* it reads them in the order of squares of a picture, of so many lines and columns of patches; 0: in their own */
 } llm_arch_rows_of;
 
-/* Returns how many rows the stage has over n rows of what it is over. */
+/* Returns how many rows the stage has of a block. */
+static inline int64_t llm_arch_rows_each(const llm_arch_rows_of *x) {
+    return (x->block + x->every - 1) / x->every;
+}
+
+/* Returns how many rows the stage makes over n rows of what it is over. */
 static inline int64_t llm_arch_rows_over(const llm_arch_rows_of *x, int64_t n) {
+    if (x->block > 0)
+        return (n + x->block - 1) / x->block * llm_arch_rows_each(x);
     const int64_t all = n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
     return x->count > 0 && all > x->count ? x->count : all;
 }

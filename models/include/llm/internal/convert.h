@@ -45,9 +45,11 @@ typedef struct llm_convert_params {
     /* A descriptor file, or the name of a built-in one. NULL: the built-in one whose convert
      * section names the folder's architecture. */
     const char *arch_path;
-    /* Convert the eye that the folder has beside the text model: by a section of a descriptor that makes rows of pictures. Such a
+    /* Convert what sees or hears that the folder has beside the text model: by a section of a descriptor that makes rows of pictures or sounds. Such a
      * file (mmproj) has no tokenizer. */
     bool eye;
+    /* Of a folder with an eye and an ear: both, which is for llm_converter_write; the eye; the ear. */
+    enum { LLM_CONVERT_BOTH_SENSES, LLM_CONVERT_FIRST_SENSE, LLM_CONVERT_EAR } senses;
     const char *arch_class; /* replaces config.json's "architectures"; NULL: use that */
     llm_convert_type type;
     /* Computes constants, in double; borrowed. NULL: refuse a conversion with constants. */
@@ -117,6 +119,8 @@ void llm_converter_free(llm_converter *c);
 /* Returns true if a built-in descriptor converts the eye of the folder (llm_convert_params.eye), by its files of JSON alone. *why (NULL is fine): if
  * one of these is damaged, so that nothing is known, the error; else its text is empty. */
 bool llm_convert_finds_eye(const char *folder, ggl_error *why);
+/* The same of an ear beside the eye of the folder. */
+bool llm_convert_finds_ear(const char *folder);
 
 const char *llm_converter_origin(const llm_converter *c); /* "built-in llama.arch" */
 const char *llm_converter_class(const llm_converter *c);  /* "LlamaForCausalLM" */

@@ -37,6 +37,7 @@ typedef struct llm_model_params {
     size_t n_override;
     const char *
         mtp; /* a file of layers that guess, which become the model's (llm/internal/mtp.h); NULL: none */
+    bool ear; /* of a file with an eye and an ear: the ear */
 } llm_model_params;
 
 /* Opens a file or folder by llm_load (load.arch_path is arch_path if it is NULL). params may be NULL.

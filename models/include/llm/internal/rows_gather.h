@@ -43,6 +43,29 @@ typedef struct llm_row_places {
     const float *share;
 } llm_row_places;
 
+/* Of the list of a model's inputs and stages: returns how many of the rows that stage k makes of n rows of the input are made of rows that there are, and not only of
+ * those that fill the last block. */
+static inline int64_t llm_rows_real(const llm_arch_rows_of *of, int k, int64_t n) {
+    if (of[k].is_input)
+        return n;
+    const int64_t below = llm_rows_real(of, of[k].over, n);
+    return of[k].block == 0 ? llm_arch_rows_over(&of[k], below)
+                            : below / of[k].block * llm_arch_rows_each(&of[k]) +
+                                  (below % of[k].block + of[k].every - 1) / of[k].every;
+}
+/* Returns how many it makes. */
+static inline int64_t llm_rows_made(const llm_arch_rows_of *of, int k, int64_t n) {
+    const int below = of[k].over;
+    if (of[k].is_input)
+        return n;
+    return llm_arch_rows_over(&of[k], of[k].block > 0 ? llm_rows_made(of, below, n)
+                                                      : llm_rows_real(of, below, n));
+}
+/* Returns how many rows of what it is over it reads. */
+static inline int64_t llm_rows_readable(const llm_arch_rows_of *of, int k, int64_t n) {
+    return of[k].block > 0 ? llm_rows_made(of, of[k].over, n) : llm_rows_real(of, of[k].over, n);
+}
+
 /* The order of rows in windows of a picture; all NULL and 0: they are in their own. */
 typedef struct llm_rows_windows {
     int64_t *order; /* the number of the k-th row in the order of what the stage is over */
