@@ -392,8 +392,8 @@ static bool make_shards(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
 }
 
 /* A function of each number, which changes no bias. */
-static bool make_changed(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias,
-                         recipe **out) {
+static bool make_mapped(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias,
+                      recipe **out) {
     recipe *a = NULL;
     if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &a))
         return false;
@@ -402,11 +402,11 @@ static bool make_changed(arch_eval *ev, const arch_expr *e, recipe_kind kind, bo
 }
 
 static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
-    return make_changed(ev, e, RECIPE_EXP, is_bias, out);
+    return make_mapped(ev, e, RECIPE_EXP, is_bias, out);
 }
 
 static bool make_softplus(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
-    return make_changed(ev, e, RECIPE_SOFTPLUS, is_bias, out);
+    return make_mapped(ev, e, RECIPE_SOFTPLUS, is_bias, out);
 }
 
 /* whole(x): integers such as indices of experts, which stay I32 whatever type the user asks for. */

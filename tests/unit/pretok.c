@@ -211,6 +211,9 @@ TEST(rows_of_the_table) {
     CHECK_STR(words_by("falcon", "a+b 12345"), "a|+|b| |123|45");
     CHECK_STR(words_by("default", "a+b 12345"), "a|+|b| |123|45");
     CHECK_STR(words_by("tekken", "helloWorld HTTPServer 12"), "hello|World| HTTPServer| |1|2");
+    CHECK_STR(words_by("tekken-num3", "aB 1234567 22"), "a|B| |1|234|567| |22");
+    CHECK_STR(words_by("k2-horizon", "a\u200cb\u0301 1234"), "a\u200cb\u0301| |123|4");
+    CHECK_STR(words_by("glm5", "I'LL go.\n\n 12345 x"), "I|'LL| go|.\n\n| |123|45| x");
     CHECK_STR(words_by("gpt-4o", "it's HTTPServer 1234"), "it's| HTTPServer| |123|4");
     CHECK_STR(words_by("deepseek-v3", "ab12345 中文c"), "ab|123|45| |中文|c");
     CHECK_STR(words_by("deepseek-coder", "if x1:\n"), "if| x|1|:|\n");
