@@ -74,7 +74,7 @@ def decoder(k, w, *rest, **more):
 
 
 def nano(name, arch, seed, more={}, n_kv=4, d=12, dv=None, bias="", tied=False, n_layer=2, n_dense=0, n_ff=78, n_expert=6, n_each=22,
-         n_shared=0, choice_bias=False, fused=False, qkv=False, qk_norm="", second="ffn_norm", factors={}, draft=0, extra=None, forward=None):
+         n_shared=0, choice_bias=False, fused=False, qkv=False, qk_norm="", second="ffn_norm", last="output_norm", factors={}, draft=0, extra=None, forward=None):
     """A small model of a decoder with experts (n_expert 0: without). n_shared: the width of the shared experts; fused: gate and up in one;
     qkv: so are queries, keys and values; qk_norm: "head", "row" or none; draft: layers at the end that are not run; extra(w, l): more tensors."""
     from nano import Weights, add, keys_of, other_names
@@ -106,7 +106,8 @@ def nano(name, arch, seed, more={}, n_kv=4, d=12, dv=None, bias="", tied=False, 
             extra(w, l)
     for l in range(draft):
         w.norm(f"blk.{n_layer + l}.attn_norm", n_embd)
-    w.norm("output_norm", n_embd)
+    if last:
+        w.norm(last, n_embd)
     if fused:
         w.fuse_experts()
     keys = {**keys_of(n_layer + draft, n_embd, n_ff, n_head, 1e-2), **more}
