@@ -393,7 +393,7 @@ static bool make_shards(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
 
 /* A function of each number, which changes no bias. */
 static bool make_mapped(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias,
-                      recipe **out) {
+                        recipe **out) {
     recipe *a = NULL;
     if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &a))
         return false;
