@@ -76,10 +76,11 @@ static ggl_status check_class(const llm_hf_tokenizer *t, ggl_error *err) {
     return llm_hf_pre_of_class(name, &pre, &both)
                ? GGL_OK
                : ggl_fail(err, GGL_UNSUPPORTED,
-                          "how text is cut into words is in the code of the tokenizer's class, and "
-                          "'%s' is not known here; add a tokenizer.json, as transformers makes it "
-                          "from such a folder",
-                          name);
+                          "a file of tiktoken; how text is cut into words is in the code of the "
+                          "tokenizer's class, and %s%s%s; add a tokenizer.json, as transformers "
+                          "makes it from such a folder",
+                          *name ? "'" : "", *name ? name : "the folder names none",
+                          *name ? "' is not known here" : "");
 }
 
 ggl_status llm_hf_read_ranks(llm_hf_tokenizer *t, const char *name, const llm_hf_vocab *size,

@@ -47,7 +47,7 @@ head='{"embed": {"dtype": "F32", "shape": [3, 2], "data_offsets": [0, 24]}, "nor
 expect 0 "OwnForCausalLM: architecture own, by $tmp/own.arch" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
 grep -q 'note: the folder has no tokenizer' "$tmp/err" || fail "no note that there is no tokenizer"
 echo "IQ== 0" >"$model/tokenizer.model"
-expect 1 "tokenizer.model: it is not SentencePiece's" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+expect 1 "tokenizer.model: a file of tiktoken; how text is cut into words is in the code of the tokenizer's class, and the folder names none" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
 expect 0 "own" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --no-tokenizer
 rm "$model/tokenizer.model"
 grep -q '2 tensors' "$tmp/err" || fail "the number of tensors is not told"
