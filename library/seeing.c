@@ -153,10 +153,15 @@ static ggl_status see(parts *out, const llm_eye *e, const llm_image *image, ggl_
     return st;
 }
 
-/* Sets the places of n rows in a text, [n][3]: all at one time, lines and columns from 0. Returns how many places they take. */
+/* Sets the places of n rows in a text, [n][3]: all at one time, lines and columns from 0, or one after the other. Returns how many places they take. */
 static int64_t places_of(const llm_eye *e, const llm_picture_rows *in, int64_t n, int32_t *place) {
     const int32_t block = (int32_t)rule_of(e)->block;
     int32_t most = 0;
+    if (rule_of(e)->in_turn) {
+        for (int64_t i = 0; i < 3 * n; i++)
+            place[i] = (int32_t)(i / 3);
+        return n;
+    }
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = llm_eye_origin(e, i);
         int32_t *p = place + 3 * i;

@@ -157,13 +157,22 @@ static void fill_row(float *to, const llm_picture *p, int64_t patch, int64_t px,
         }
 }
 
+/* The patch j of a block: small squares are in the order of lines, and so are the patches within each. */
+static void find_patch(llm_picture_rows *r, int64_t k, const llm_arch_picture *rule, int64_t j) {
+    const int64_t side = rule->inner > 1 ? rule->inner : 1, across = rule->block / side;
+    const int64_t square = j / (side * side), in_it = j % (side * side);
+    r->x[k] += (int32_t)(square % across * side + in_it % side);
+    r->y[k] += (int32_t)(square / across * side + in_it / side);
+}
+
 static void fill(llm_picture_rows *r, const llm_arch_picture *rule, const llm_picture *p) {
     const levels l = levels_of(rule);
     const int64_t block = rule->block, n_across = r->nx / block;
     for (int64_t k = rule->first; k < r->n; k++) {
         const int64_t i = k - rule->first, b = i / (block * block), j = i % (block * block);
-        r->x[k] = (int32_t)(b % n_across * block + j % block);
-        r->y[k] = (int32_t)(b / n_across * block + j / block);
+        r->x[k] = (int32_t)(b % n_across * block);
+        r->y[k] = (int32_t)(b / n_across * block);
+        find_patch(r, k, rule, j);
         fill_row(r->row + k * r->n_row, p, rule->patch, r->x[k], r->y[k], &l);
         if (r->share)
             find_in_table(r, k, rule);

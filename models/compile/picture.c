@@ -89,6 +89,8 @@ enum {
     ARG_CELLS,
     ARG_BETWEEN,
     ARG_CROSSED,
+    ARG_INNER,
+    ARG_PLACES,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -97,9 +99,9 @@ _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
 static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr *const *e,
                       llm_arch_picture *p) {
     static const char *const fits[] = {"stretch", "pad",  "crop",   "follow", "follow_pad",
-                                       "longest", "area", "aspect", "fill"};
+                                       "longest", "area", "aspect", "fill",   "within"};
     static const char *const ways[] = {"corners", "linear", "linear_zero", "cubic", "wide"};
-    int64_t cells = 0, crossed = 0;
+    int64_t cells = 0, crossed = 0, places = 1;
     const struct {
         int64_t *to, least, most;
     } whole[ARG_COUNT] = {
@@ -113,6 +115,8 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         [ARG_ORIGIN] = {&p->origin, 0, 1},
         [ARG_CELLS] = {&cells, 0, 1},
         [ARG_CROSSED] = {&crossed, 0, 1},
+        [ARG_INNER] = {&p->inner, 1, 64},
+        [ARG_PLACES] = {&places, 0, 1},
     };
     double color[3] = {0};
     int fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR, between = LLM_BETWEEN_CORNERS;
@@ -139,7 +143,15 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         return llm_arch_error(ev, e[ARG_BETWEEN]->place,
                               "cells of a table have nothing between them"),
                false;
+    if (p->block % p->inner != 0)
+        return llm_arch_error(ev, e[ARG_INNER]->place,
+                              "a block of %lld x %lld patches does not consist of squares of "
+                              "%lld x %lld",
+                              (long long)p->block, (long long)p->block, (long long)p->inner,
+                              (long long)p->inner),
+               false;
     p->cells = cells == 1;
+    p->in_turn = places == 0;
     p->between = (llm_arch_between)between;
     p->crossed = crossed == 1;
     p->fit = (llm_arch_fit)fit;
@@ -153,10 +165,20 @@ static int64_t rounded_blocks(double n) {
     return (int64_t)(n + sqrt(200 * n) + sqrt(n / 200) + 1);
 }
 
+/* How many patches a picture has at most, those of its edges included, of which so many are whole: one side is 400 times as long as the other. */
+static double with_edges(double n) {
+    return n + sqrt(400 * n) + 2 * sqrt(n) + 2;
+}
+
 int64_t llm_arch_picture_rows(const llm_arch_picture *p) {
     const int64_t unit = p->patch * p->block, side = (p->size + unit - 1) / unit,
                   each = p->block * p->block;
     const double area = (double)unit * (double)unit;
+    if (p->fit == LLM_FIT_WITHIN)
+        return p->first +
+               rounded_blocks(with_edges((double)p->most / (double)(p->patch * p->patch)) /
+                              (double)each) *
+                   each;
     if (llm_arch_fit_is_counted(p->fit))
         return p->first + p->most / (p->patch * p->patch);
     if (p->fit == LLM_FIT_AREA)
@@ -166,7 +188,7 @@ int64_t llm_arch_picture_rows(const llm_arch_picture *p) {
 
 arch_value llm_arch_from_picture(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
                                  const arch_expr *const *arg) {
-    llm_arch_picture p = {.block = 1};
+    llm_arch_picture p = {.block = 1, .inner = 1};
     if (!read_args(ev, v, arg, &p))
         return ARCH_FAIL;
     const int64_t unit = p.patch * p.block;

@@ -303,6 +303,9 @@ TEST(tiles) {
         {SEEN "floats(), by = \"none\")\n" PLAIN, "are of a picture, once"},
         {"x = tiles(3, by = \"none\")\n" PLAIN, "are of a picture, once"},
         {"input seen [2, 2, 3] from " PICTURE ", cells = 2)\n" PLAIN, "'2' is 2; 0 to 1"},
+        {"input seen [2, 2, 3] from " PICTURE ", block = 2, inner = 3)\n" PLAIN,
+         "a block of 2 x 2 patches does not consist of squares of 3 x 3"},
+        {"input seen [2, 2, 3] from " PICTURE ", places = 2)\n" PLAIN, "'2' is 2; 0 to 1"},
         {"input seen [2, 2, 3] from " PICTURE ", line = 2)\n" PLAIN,
          "a text of less than 64 bytes is expected"},
     };

@@ -195,6 +195,49 @@ def qwen35_whole():
                 parts, [[40, 30], [70, 30]], words=("<|vision_start|>", "<|vision_end|>"))
 
 
+def minicpm(mode="16x"):
+    from transformers.models.minicpmv4_6.image_processing_pil_minicpmv4_6 import MiniCPMV4_6ImageProcessorPil
+    vision = {"num_hidden_layers": 3, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "image_size": 280, "patch_size": 4}
+    processor = {"patch_size": 4, "scale_resolution": 40, "max_slice_nums": 4, "slice_mode": True, "downsample_mode": mode, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+
+    def seen(picture):
+        x = MiniCPMV4_6ImageProcessorPil(**processor)(picture, return_tensors="pt")
+        return x, {"pixel_values": double(x["pixel_values"]), "target_sizes": x["target_sizes"], "downsample_mode": mode}
+
+    def parts(model, picture):
+        x, more = seen(picture)
+        whole, *tiles = model.get_image_features(**more, return_dict=True).pooler_output
+        out = ["<image>", whole, "</image>"]
+        for k, tile in enumerate(tiles):
+            out += ["\n"] * (k > 0 and k % x["grids"][0][1] == 0) + ["<slice>", tile, "</slice>"]
+        return out
+
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1], "partial_rotary_factor": 0.5, "mrope_interleaved": True}
+    text = text_config("qwen3_5_text", rope_parameters=rope, num_hidden_layers=4, layer_types=["linear_attention"] * 3 + ["full_attention"], vocab_size=260,
+                       linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=8, linear_value_head_dim=8, linear_conv_kernel_dim=4, tie_word_embeddings=True) | {"head_dim": 16}
+    config = {"text_config": text, "vision_config": vision, "insert_layer_id": 1, "downsample_mode": mode, "image_token_id": 3, "tie_word_embeddings": True}
+    case = Case("picture", "MiniCPMV4_6ForConditionalGeneration", config, processor, ("model.vision_tower.", "model.merger."), parts, [[40, 30], [9, 70], [90, 50]])
+    case.seen = seen
+    return case
+
+
+def minicpm_whole():
+    """Its text part turns the rows of a picture as words."""
+    of = minicpm()
+    of.kind, of.words, of.tower, of.media = "whole", ("<image>", "</image>", "<slice>", "</slice>"), ("",), [[40, 30], [70, 30]]
+
+    def parts(model, picture):
+        x, more = of.seen(picture)
+        n = [int(y.prod()) // 16 for y in more["target_sizes"]]
+        out = ["<image>", n[0], "</image>"]
+        for k, size in enumerate(n[1:]):
+            out += ["\n"] * (k > 0 and k % x["grids"][0][1] == 0) + ["<slice>", size, "</slice>"]
+        return out, more
+
+    of.parts = parts
+    return of
+
+
 def turned_whole(of, words, processor, merge=4):
     """The whole of a model whose text turns the rows of a picture by time, line and column."""
     of.kind, of.words, of.tower, of.media = "whole", words, ("",), [[40, 30], [70, 30]]
@@ -446,7 +489,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():

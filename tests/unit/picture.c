@@ -424,6 +424,15 @@ TEST(fits) {
     rule.least = 28 * 28, rule.most = 9 * 28 * 28;
     expect_fit(&rule, 20, 1000, 28, 252);
     expect_fit(&rule, 100, 4, 252, 28);
+    rule.fit = LLM_FIT_WITHIN;
+    rule.least = 1, rule.most = 28 * 28 * 4; /* 16 patches */
+    expect_fit(&rule, 30, 5, 56, 28);        /* not enlarged */
+    expect_fit(&rule, 69, 69, 84, 84);       /* 4 x 4 of its patches are whole */
+    expect_fit(&rule, 140, 140, 56, 56);
+    expect_fit(&rule, 1000, 10, 476, 28); /* a thin one counts as a patch high */
+    rule.size = 28;
+    expect_fit(&rule, 140, 70, 28, 28);
+    rule.size = 0;
     rule.fit = LLM_FIT_LONGEST;
     rule.patch = 16, rule.block = 1, rule.size = 1024;
     expect_fit(&rule, 1024, 1024, 1024, 1024);
@@ -459,7 +468,7 @@ TEST(rules_and_shapes_without_a_size) {
     rule.least = rule.most + 1;
     CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_USAGE);
     rule.least = 1, rule.most = 28 * 28 - 1; /* no whole block */
-    for (rule.fit = LLM_FIT_FOLLOW; rule.fit <= LLM_FIT_FILL; rule.fit++)
+    for (rule.fit = LLM_FIT_FOLLOW; rule.fit <= LLM_FIT_WITHIN; rule.fit++)
         if (llm_arch_fit_is_counted(rule.fit))
             CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_USAGE);
     rule = follows;
@@ -528,6 +537,28 @@ TEST(rows_need_whole_blocks) {
     CHECK_HAS(err.msg, "28 x 42 pixels, which are no blocks of 2 x 2 patches of 14");
     CHECK(r == NULL);
     llm_picture_free(p);
+}
+
+/* Squares of 2 x 2 patches within blocks of 4 x 4. */
+TEST(blocks_of_smaller_squares) {
+    static const int y[] = {0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3};
+    static const int x[] = {0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3};
+    llm_picture *p;
+    llm_picture_rows *r;
+    llm_picture_fit f;
+    ggl_error err = {0};
+    llm_arch_picture rule = follows;
+    rule.patch = 1, rule.block = 4, rule.inner = 2;
+    REQUIRE_OK(llm_picture_new(&p, 8, 8, "x", &err), &err);
+    REQUIRE_OK(llm_picture_rows_new(&r, &rule, p, "x", &err), &err);
+    for (int k = 0; k < 64; k++) {
+        CHECK_INT(r->y[k], k / 32 * 4 + y[k % 16]);
+        CHECK_INT(r->x[k], k / 16 % 2 * 4 + x[k % 16]);
+    }
+    llm_picture_rows_free(r);
+    llm_picture_free(p);
+    rule.inner = 3;
+    CHECK_INT(llm_picture_fit_for(&f, &rule, 8, 8, "x", &err), GGL_USAGE);
 }
 
 static bool prepare(void *arg) {

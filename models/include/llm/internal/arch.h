@@ -252,13 +252,14 @@ typedef enum llm_arch_fit {
     LLM_FIT_LONGEST, /* no side longer than size, made smaller if need be, and rounded up to whole blocks; stretched */
     LLM_FIT_AREA, /* about size * size pixels in its own shape, sides of whole blocks; stretched */
     LLM_FIT_ASPECT, /* near its own size, made smaller for `most` pixels: sides of whole blocks, each rounded up or down, in the nearest shape; stretched */
-    LLM_FIT_FILL /* as large as it can be in its own shape: sides of whole blocks, rounded down, with `most` pixels at most; stretched */
+    LLM_FIT_FILL, /* as large as it can be in its own shape: sides of whole blocks, rounded down, with `most` pixels at most; stretched */
+    LLM_FIT_WITHIN /* its own size, made smaller if its whole patches have more than `most` pixels, or a side more than `size`; in whole blocks, at their left and top */
 } llm_arch_fit;
 
 /* True for fits with a number of pixels, `most`; the others have a size. */
 static inline bool llm_arch_fit_is_counted(llm_arch_fit fit) {
     return fit == LLM_FIT_FOLLOW || fit == LLM_FIT_FOLLOW_PAD || fit == LLM_FIT_ASPECT ||
-           fit == LLM_FIT_FILL;
+           fit == LLM_FIT_FILL || fit == LLM_FIT_WITHIN;
 }
 
 /* How the values between pixels are computed. */
@@ -319,6 +320,7 @@ typedef struct llm_arch_picture {
     int64_t patch; /* 0: the input is not from a picture */
     int64_t size;  /* of the other fits: pixels of a side */
     int64_t block; /* patches of a side of a block, whose rows stand together; 1: no blocks */
+    int64_t inner; /* the same of the smaller squares of which a block consists; 0 or 1: none */
     llm_arch_fit fit;
     llm_arch_resize resize;
     int64_t least, most; /* of fits with a number of pixels */
@@ -335,6 +337,7 @@ typedef struct llm_arch_picture {
         crossed; /* the n-th patch, line by line, has the positions of the n-th one of a picture with as many lines as this one has columns */
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT]; /* texts around the rows in a prompt */
     char line[LLM_ARCH_TEXT];                      /* between two lines of rows */
+    bool in_turn; /* in a text, its rows have one place after the other, as words have */
     llm_arch_tiles tiles;
 } llm_arch_picture;
 
