@@ -132,14 +132,25 @@ static void crop(llm_picture_fit *f, int64_t size, int64_t width, int64_t height
     f->top = -((f->inner_height - f->height) / 2);
 }
 
+/* True if the squares within a block consist of whole ones. */
+static bool has_squares(const llm_arch_picture *rule) {
+    int64_t around = rule->block;
+    for (int k = 0; k < LLM_ARCH_MAX_INNER; k++) {
+        const int64_t side = rule->inner[k] > 0 ? rule->inner[k] : 1;
+        if (rule->inner[k] < 0 || around % side != 0)
+            return false;
+        around = side;
+    }
+    return true;
+}
+
 static ggl_status check(const llm_arch_picture *rule, int64_t width, int64_t height,
                         const char *name, ggl_error *err) {
     const bool is_counted = llm_arch_fit_is_counted(rule->fit);
     if (width < 1 || height < 1 || width > SIDE || height > SIDE)
         return ggl_fail(err, GGL_USAGE, "%s: a picture of %lld x %lld pixels", name,
                         (long long)width, (long long)height);
-    if (rule->patch < 1 || rule->block < 1 || rule->inner < 0 ||
-        (rule->inner > 1 && rule->block % rule->inner != 0) ||
+    if (rule->patch < 1 || rule->block < 1 || !has_squares(rule) ||
         rule->patch > SIDE / 2 / rule->block || rule->first < 0 || rule->first > SIDE ||
         rule->table < 0 || rule->table > 1 << 15)
         return ggl_fail(err, GGL_USAGE,

@@ -14,7 +14,7 @@ static void prepare(const llm_picture *p, uint8_t choice) {
     const llm_arch_picture rule = {.patch = patch,
                                    .size = patch * block * (1 + choice % 7),
                                    .block = block,
-                                   .inner = block > 1 ? 2 : 0,
+                                   .inner = {block > 1 ? 2 : 0},
                                    .fit = (llm_arch_fit)(choice % (LLM_FIT_WITHIN + 1)),
                                    .resize = (llm_arch_resize)(choice / 6 % 5),
                                    .least = choice * 3,

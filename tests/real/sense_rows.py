@@ -330,6 +330,51 @@ def kimi_whole():
     return of
 
 
+def granite4():
+    """LLaVA-NeXT's processor needs torchvision; here, Pillow resizes pictures to the same sizes. Rows of all layers of the text stand side by side."""
+    vision = {"model_type": "siglip_vision_model", "hidden_size": 64, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 2, "image_size": 32, "patch_size": 4,
+              "vision_use_head": False}
+    grids = [[32, 64], [64, 32], [64, 64], [32, 96]]
+    processor = {"image_grid_pinpoints": grids, "size": {"height": 32, "width": 32}, "crop_size": {"height": 32, "width": 32}, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    text = text_config("granite4_vision_text", num_hidden_layers=8, embedding_multiplier=3.0, residual_multiplier=0.7, logits_scaling=2.0, attention_multiplier=0.4, tie_word_embeddings=True) | {"vocab_size": 258}
+    qformer = {"model_type": "blip_2_qformer", "num_hidden_layers": 1, "intermediate_size": 48, "cross_attention_frequency": 1, "max_position_embeddings": 2048, "use_qformer_text_input": False}
+    config = {"text_config": text, "vision_config": vision, "qformer_config": qformer, "downsample_rate": "2/4", "deepstack_layer_map": [[-2, 2], [-1, 0]], "spatial_vision_layer": -1,
+              "spatial_target_layers": [3, 4, 6, 7], "image_grid_pinpoints": grids, "vision_feature_select_strategy": "full", "image_token_index": 3, "image_token_id": 3, "tie_word_embeddings": True}
+
+    def seen(picture):
+        w, h = picture.size
+        gh, gw = transformers.image_processing_utils.select_best_resolution((h, w), grids)
+        by = (gw / w, gh / h)
+        size = (gw, min(-int(-(h * by[0]) // 1), gh)) if by[0] < by[1] else (min(-int(-(w * by[1]) // 1), gw), gh)
+        big = Image.new("RGB", (gw, gh))
+        big.paste(picture.resize(size, Image.BICUBIC), ((gw - size[0]) // 2, (gh - size[1]) // 2))
+        a = [np.asarray(picture.resize((32, 32), Image.BICUBIC), np.float64)]
+        a += [np.asarray(big, np.float64)[y : y + 32, x : x + 32] for y in range(0, gh, 32) for x in range(0, gw, 32)]
+        return {"pixel_values": torch.tensor(np.stack(a) / 255 * 2 - 1).permute(0, 3, 1, 2)[None], "image_sizes": torch.tensor([[h, w]])}
+
+    def parts(model, picture):
+        found = model.get_image_features(**seen(picture), vision_feature_select_strategy="full", return_dict=True).deepstack_features
+        found = [torch.cat(list(x)) if isinstance(x, (list, tuple)) else x for _, x in sorted(found, key=lambda f: f[0])]
+        return [torch.cat(found, 1), "\n"]
+
+    case = Case("picture", "Granite4VisionForConditionalGeneration", config, processor,
+                ("model.vision_tower.", "model.layerwise_projectors.", "model.spatial_projectors.", "model.image_newline"), parts, [[40, 30], [70, 20], [90, 50]])
+    case.seen = seen
+    return case
+
+
+def granite4_whole():
+    of = granite4()
+    of.kind, of.words, of.tower, of.media = "whole", (), ("",), [[40, 30], [90, 50]]
+    rows = of.parts
+
+    def parts(model, picture):
+        return [len(rows(model, picture)[0]), "\n"], of.seen(picture)
+
+    of.parts = parts
+    return of
+
+
 def turned_whole(of, words, processor, merge=4):
     """The whole of a model whose text turns the rows of a picture by time, line and column."""
     of.kind, of.words, of.tower, of.media = "whole", words, ("",), [[40, 30], [70, 30]]
@@ -589,7 +634,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():

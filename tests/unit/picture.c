@@ -3,7 +3,9 @@
 
 #include "alloc_fail.h"
 #include "ggl/internal/text.h"
+#include "picture/order.h"
 #include "picture/prepare.h"
+#include "picture/tiles.h"
 #include "picture_bytes.h"
 #include "test.h"
 
@@ -548,7 +550,7 @@ TEST(blocks_of_smaller_squares) {
     llm_picture_fit f;
     ggl_error err = {0};
     llm_arch_picture rule = follows;
-    rule.patch = 1, rule.block = 4, rule.inner = 2;
+    rule.patch = 1, rule.block = 4, rule.inner[0] = 2;
     REQUIRE_OK(llm_picture_new(&p, 8, 8, "x", &err), &err);
     REQUIRE_OK(llm_picture_rows_new(&r, &rule, p, "x", &err), &err);
     for (int k = 0; k < 64; k++) {
@@ -557,8 +559,73 @@ TEST(blocks_of_smaller_squares) {
     }
     llm_picture_rows_free(r);
     llm_picture_free(p);
-    rule.inner = 3;
+    rule.inner[0] = 3;
     CHECK_INT(llm_picture_fit_for(&f, &rule, 8, 8, "x", &err), GGL_USAGE);
+}
+
+/* Tiles of 4 x 4 patches, in these squares of 2 x 2: rows of squares stand line by line through all tiles. */
+TEST(woven_tiles) {
+    llm_picture *p, *all;
+    llm_picture_tiles t;
+    llm_picture_rows *r;
+    llm_picture_order o;
+    int32_t place[3 * 9];
+    ggl_error err = {0};
+    llm_arch_picture rule = {
+        .patch = 1,
+        .size = 4,
+        .block = 4,
+        .inner = {2},
+        .first = 4,
+        .table = 4,
+        .std = {1, 1, 1},
+        .n_marks = 1,
+        .line_end = "{0}",
+        .tiles = {
+            .by = LLM_TILES_FIT, .n_grid = 1, .grid = {{2, 1}}, .fit = LLM_FIT_PAD, .woven = true}};
+    REQUIRE_OK(llm_picture_new(&p, 4, 3, "x", &err), &err);
+    REQUIRE_OK(llm_picture_tiles_for(&t, &rule, 4, 3, "x", &err), &err);
+    CHECK_INT(t.nx, 0); /* as small as a tile */
+    rule.tiles.always = true;
+    REQUIRE_OK(llm_picture_tiles_for(&t, &rule, 4, 3, "x", &err), &err);
+    REQUIRE_OK(llm_picture_all_tiles(&all, &rule, &t, p, "x", &err), &err);
+    CHECK_INT(all->width, 8);
+    CHECK_INT(all->height, 4);
+    REQUIRE_OK(llm_picture_rows_new(&r, &rule, all, "x", &err), &err);
+    CHECK_INT(r->n, 36);
+    CHECK_INT(r->x[4 + 16], 4);           /* the second tile's first patch, */
+    CHECK_INT(r->entry[4 * (4 + 16)], 0); /* with the first position */
+    for (int k = 0; k < 9; k++) {
+        place[3 * k] = k == 0 ? LLM_PICTURE_APART : 0;
+        place[3 * k + 1] = r->y[4 * k] / 2;
+        place[3 * k + 2] = r->x[4 * k] / 2;
+    }
+    REQUIRE_OK(llm_picture_order_new(&o, &rule, place, 9, &err), &err);
+    static const int want[] = {1, 2, 5, 6, LLM_PICTURE_LINE, 3, 4, 7, 8, LLM_PICTURE_LINE};
+    CHECK_INT(o.n, 10);
+    for (int k = 0; k < 10 && o.n == 10; k++)
+        CHECK_INT(o.at[k], want[k]);
+    llm_picture_order_fini(&o);
+    llm_picture_rows_free(r);
+    llm_picture_free(all);
+    llm_picture_free(p);
+}
+
+static void expect_seen(int64_t width, int64_t height, int64_t nx, int64_t ny, int64_t left,
+                        int64_t right, int64_t top, int64_t bottom) {
+    int64_t at[4];
+    llm_picture_seen_cells(width, height, nx, ny, &at[0], &at[1], &at[2], &at[3]);
+    CHECK_INT(at[0], left);
+    CHECK_INT(at[1], right);
+    CHECK_INT(at[2], top);
+    CHECK_INT(at[3], bottom);
+}
+
+TEST(cells_that_show_the_picture) {
+    expect_seen(40, 30, 8, 4, 1, 7, 0, 4);   /* 5.3 columns: one around on each side */
+    expect_seen(70, 20, 12, 4, 0, 12, 0, 4); /* 3.4 lines */
+    expect_seen(30, 40, 6, 8, 0, 6, 0, 8);
+    expect_seen(1, 100, 2, 4, 1, 1, 0, 4); /* less than a column: none */
 }
 
 static bool prepare(void *arg) {

@@ -306,13 +306,19 @@ typedef struct llm_arch_tiles {
     llm_arch_fit fit; /* of the picture into the grid: STRETCH or PAD */
     llm_arch_resize resize;
     uint8_t color[3];
-    bool whole_first;                                  /* before the tiles; else after them */
+    bool whole_first; /* before the tiles; else after them */
+    bool always;      /* of FIT: also of a small picture */
+    bool woven; /* all tiles are one part, whose rows stand line by line, through all of them */
+    bool unpad; /* without the rows that show only what is around the picture */
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT];     /* before and after all tiles */
     char tile[LLM_ARCH_TEXT], tile_end[LLM_ARCH_TEXT]; /* before and after each */
     char next[LLM_ARCH_TEXT], line[LLM_ARCH_TEXT]; /* between two of a line, between two lines */
     char whole[LLM_ARCH_TEXT], whole_end[LLM_ARCH_TEXT];
-    char beside[LLM_ARCH_TEXT]; /* in place of `whole`, where there are tiles; "": `whole` */
+    char beside[LLM_ARCH_TEXT];   /* in place of `whole`, where there are tiles; "": `whole` */
+    char line_end[LLM_ARCH_TEXT]; /* behind each line of a tile's rows; "": the picture's */
 } llm_arch_tiles;
+
+enum { LLM_ARCH_MAX_INNER = 2, LLM_ARCH_MAX_ROW_MARKS = 10 };
 
 /* A picture that becomes rows, one for each patch of patch x patch pixels, [patch, patch, 3]: x within the patch first, then y, then red,
  * green and blue. A value is (byte / 255 - mean) / std. */
@@ -320,7 +326,8 @@ typedef struct llm_arch_picture {
     int64_t patch; /* 0: the input is not from a picture */
     int64_t size;  /* of the other fits: pixels of a side */
     int64_t block; /* patches of a side of a block, whose rows stand together; 1: no blocks */
-    int64_t inner; /* the same of the smaller squares of which a block consists; 0 or 1: none */
+    int64_t inner
+        [LLM_ARCH_MAX_INNER]; /* the same of the smaller squares of which a block consists, and of those in these; 0 or 1: none */
     llm_arch_fit fit;
     llm_arch_resize resize;
     int64_t least, most; /* of fits with a number of pixels */
@@ -337,6 +344,8 @@ typedef struct llm_arch_picture {
         crossed; /* the n-th patch, line by line, has the positions of the n-th one of a picture with as many lines as this one has columns */
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT]; /* texts around the rows in a prompt */
     char line[LLM_ARCH_TEXT];                      /* between two lines of rows */
+    char line_end[LLM_ARCH_TEXT];                  /* behind each of them */
+    int n_marks; /* so many of the first rows that are made stand only where a text has {0}, {1} .. */
     bool in_turn; /* in a text, its rows have one place after the other, as words have */
     llm_arch_tiles tiles;
 } llm_arch_picture;
