@@ -375,6 +375,54 @@ def granite4_whole():
     return of
 
 
+def exaone():
+    vision = {"depth": 4, "hidden_size": 48, "intermediate_size": 40, "num_heads": 4, "num_key_value_heads": 2, "patch_size": 4, "spatial_merge_size": 2, "temporal_patch_size": 2,
+              "out_hidden_size": N_TEXT, "window_size": 16, "fullatt_block_indexes": [1, 3]}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "min_pixels": 8 * 64, "max_pixels": 40 * 64, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+
+    def seen(picture):
+        more = {k: v for k, v in processor.items() if "pixels" not in k}
+        x = transformers.Qwen2VLImageProcessor(**more, size={"shortest_edge": 8 * 64, "longest_edge": 40 * 64})(picture, return_tensors="pt")
+        return {"pixel_values": double(x["pixel_values"]), "image_grid_thw": x["image_grid_thw"]}
+
+    def parts(model, picture):
+        return ["<vision>", features(model.get_image_features(**seen(picture), return_dict=True)), "</vision>"]
+
+    text = text_config("exaone4", num_hidden_layers=4, tie_word_embeddings=True, sliding_window=5, sliding_window_pattern=4) | {"vocab_size": 258}
+    config = {"text_config": text, "vision_config": vision, "image_token_id": 3, "tie_word_embeddings": True}
+    case = Case("picture", "Exaone4_5_ForConditionalGeneration", config, processor, ("model.visual.",), parts, [[40, 30], [9, 70], [60, 40]])
+    case.seen = seen
+    return case
+
+
+def exaone_whole():
+    of = exaone()
+    of.kind, of.words, of.tower, of.media = "whole", ("<vision>", "</vision>"), ("",), [[40, 30], [60, 40]]
+
+    def parts(model, picture):
+        x = of.seen(picture)
+        return ["<vision>", int(x["image_grid_thw"].prod() // 4), "</vision>"], x
+
+    of.parts = parts
+    return of
+
+
+def minimax():
+    """Its processor needs torchvision; that of Qwen2-VL makes the same of pictures."""
+    vision = {"num_hidden_layers": 3, "hidden_size": 48, "intermediate_size": 40, "num_attention_heads": 3, "patch_size": 4, "spatial_merge_size": 2, "temporal_patch_size": 2, "image_size": 64}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}, "resample": 3,
+                 "image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]}
+
+    def parts(model, picture):
+        x = transformers.Qwen2VLImageProcessor(**processor)(picture, return_tensors="pt")
+        return ["]<]start of image[>[", features(model.get_image_features(double(x["pixel_values"]), x["image_grid_thw"], return_dict=True)), "]<]end of image[>["]
+
+    text = text_config("minimax_m3_vl_text", num_local_experts=4, num_experts_per_tok=2, moe_intermediate_size=8)
+    config = {"text_config": text, "vision_config": vision, "projector_hidden_size": 20, "image_token_index": 3}
+    case = Saved("picture", "MiniMaxM3SparseForConditionalGeneration", config, processor, ("vision_tower.", "multi_modal_projector.", "patch_merge_mlp."), parts, [[40, 30], [9, 70], [60, 40]])
+    return case
+
+
 def turned_whole(of, words, processor, merge=4):
     """The whole of a model whose text turns the rows of a picture by time, line and column."""
     of.kind, of.words, of.tower, of.media = "whole", words, ("",), [[40, 30], [70, 30]]
@@ -634,7 +682,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
