@@ -57,6 +57,18 @@ static sides fill(const llm_arch_picture *rule, sides own, double side) {
                            : to;
 }
 
+/* Rounded up; where that is too much, the scale is a fiftieth less, as often as that is possible. */
+static sides steps(const llm_arch_picture *rule, sides own, double side) {
+    const double most = (double)rule->most;
+    double by = 1;
+    sides to = multiples(own, side, ceil);
+    while (to.width * to.height > most && by > 0.02) {
+        by -= 0.02;
+        to = multiples((sides){own.width * by, own.height * by}, side, ceil);
+    }
+    return to.width * to.height <= most ? to : follow(rule, own, side);
+}
+
 /* Sides of whole blocks around the own ones, or those of the largest size, in the nearest shape; of equally near ones, the larger. */
 static sides aspect(const llm_arch_picture *rule, sides own, double side) {
     const double most = floor((double)rule->most / (side * side)), ratio = own.width / own.height;
@@ -188,6 +200,8 @@ static sides size_of(const llm_arch_picture *rule, int64_t width, int64_t height
         return fill(rule, own, side);
     case LLM_FIT_ASPECT:
         return aspect(rule, own, side);
+    case LLM_FIT_STEPS:
+        return steps(rule, own, side);
     case LLM_FIT_WITHIN:
         return multiples(within(rule, own), side, ceil);
     case LLM_FIT_STRETCH:

@@ -4,7 +4,7 @@ seeded pictures and sounds with their processors, in float64.
 
     sense_rows.py [--beside EMBED] [--mtmd FOLDER] NAME ..
 
---beside: in place of lines, how far llm-embed (its path) is from them. --mtmd: FOLDER/dots-ocr.bin has the rows of llama.cpp, float32, in place of transformers'. Needs torch, torchvision and transformers 5.24."""
+--beside: in place of lines, how far llm-embed (its path) is from them. --mtmd: FOLDER/dots-ocr.bin and FOLDER/youtu-vl.bin have the rows of llama.cpp, float32, in place of transformers'. Needs torch, torchvision and transformers 5.24."""
 import argparse
 import base64
 import json
@@ -468,6 +468,21 @@ def dots():
     return Other("DotsOCRForCausalLM", {"hidden_size": N_TEXT, "vision_config": vision}, processor, shapes, [[40, 32, 20], [16, 56, 14]], ("<|img|>", "<|endofimg|>"))
 
 
+def youtu():
+    vision = {"model_type": "siglip2_vision_model", "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 4, "num_attention_heads": 3, "num_channels": 3, "patch_size": 4,
+              "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6, "window_size": 16, "fullatt_block_indexes": [1, 3], "out_hidden_size": N_TEXT, "spatial_merge_size": 2,
+              "tokens_per_second": 2, "num_patches": 256}
+    tower = "siglip2.vision_model."
+    shapes = {tower + "embeddings.patch_embedding.weight": [24, 48], tower + "embeddings.patch_embedding.bias": [24], tower + "post_layernorm.weight": [24], tower + "post_layernorm.bias": [24],
+              "merger.ln_q.weight": [24], "merger.mlp.0.weight": [96, 96], "merger.mlp.0.bias": [96], "merger.mlp.2.weight": [N_TEXT, 96], "merger.mlp.2.bias": [N_TEXT]}
+    for part, shape in {"layer_norm1": [24], "layer_norm2": [24], **{f"self_attn.{x}_proj": [24, 24] for x in ("q", "k", "v", "out")}, "mlp.fc1": [40, 24], "mlp.fc2": [24, 40]}.items():
+        for l in range(4):
+            shapes |= {f"{tower}encoder.layers.{l}.{part}.weight": shape, f"{tower}encoder.layers.{l}.{part}.bias": shape[:1]}
+    processor = {"patch_size": 4, "max_num_patches": 160, "resample": 2, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    return Other("YoutuVLForConditionalGeneration", {"hidden_size": N_TEXT, "vision_config": vision}, processor, shapes, [[40, 32, 20], [16, 56, 14], [64, 40, 40]],
+                 ("<|vision_start|>", "<|vision_end|>"))
+
+
 def lfm2():
     """Its processor needs torchvision; here, Pillow resizes pictures to the same sizes."""
     vision = {"model_type": "siglip2_vision_model", "num_hidden_layers": 2, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "patch_size": 4, "num_patches": 25,
@@ -682,7 +697,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():

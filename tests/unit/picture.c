@@ -426,10 +426,15 @@ TEST(fits) {
     rule.least = 28 * 28, rule.most = 9 * 28 * 28;
     expect_fit(&rule, 20, 1000, 28, 252);
     expect_fit(&rule, 100, 4, 252, 28);
+    rule.fit = LLM_FIT_STEPS;
+    rule.least = 1, rule.most = 28 * 28 * 4;
+    expect_fit(&rule, 30, 20, 56, 28);
+    expect_fit(&rule, 100, 50, 56, 28);     /* by 0.54 */
+    expect_fit(&rule, 9000, 10000, 28, 56); /* no step is small enough */
+    expect_fit(&rule, 60000, 1000, 112, 28);
     rule.fit = LLM_FIT_WITHIN;
-    rule.least = 1, rule.most = 28 * 28 * 4; /* 16 patches */
-    expect_fit(&rule, 30, 5, 56, 28);        /* not enlarged */
-    expect_fit(&rule, 69, 69, 84, 84);       /* 4 x 4 of its patches are whole */
+    expect_fit(&rule, 30, 5, 56, 28);  /* not enlarged */
+    expect_fit(&rule, 69, 69, 84, 84); /* 4 x 4 of its patches are whole */
     expect_fit(&rule, 140, 140, 56, 56);
     expect_fit(&rule, 1000, 10, 476, 28); /* a thin one counts as a patch high */
     rule.size = 28;
