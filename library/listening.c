@@ -70,10 +70,10 @@ static ggl_status append_sound(const llm_eye *e, const llm_tokenizer *t,
                                const uint8_t id[LLM_MEDIA_ID], llm_tokens *ids, ggl_error *err) {
     const llm_arch_sound *s = rule_of(e);
     const int64_t n = n_windows(id);
-    ggl_status st = llm_eye_append_text(t, s->begin, 0, 0, ids, err);
+    ggl_status st = llm_eye_append_text(t, s->begin, 0, 0, 0, ids, err);
     for (int64_t k = 0; k < n && st == GGL_OK; k++)
-        st = llm_eye_append_part(e, t, id, k, "", ids, err);
-    return st == GGL_OK ? llm_eye_append_text(t, s->end, 0, 0, ids, err) : st;
+        st = llm_eye_append_part(e, id, k, ids, err);
+    return st == GGL_OK ? llm_eye_append_text(t, s->end, 0, 0, 0, ids, err) : st;
 }
 
 /* --- windows ---------------------------------------------------------------------------------- */

@@ -69,45 +69,48 @@ void llm_eye_part_id(const uint8_t id[LLM_MEDIA_ID], int64_t k, uint8_t out[LLM_
 }
 
 ggl_status llm_eye_append_text(const llm_tokenizer *t, const char *text, int64_t y, int64_t x,
-                               llm_tokens *ids, ggl_error *err) {
+                               int32_t row, llm_tokens *ids, ggl_error *err) {
     char all[8 * LLM_ARCH_TEXT];
     size_t n = 0;
-    for (; *text; text++) {
-        const bool is_place = text[0] == '{' && text[1] && text[2] == '}';
-        if (is_place && text[1] == 'n')
+    ggl_status st = GGL_OK;
+    for (; *text && st == GGL_OK; text++) {
+        const bool is_place = text[0] == '{' && text[1] && text[2] == '}',
+                   is_row = is_place && row != 0 && text[1] >= '0' && text[1] <= '9';
+        if (is_row) {
+            st = llm_tokenize(t, all, n, LLM_TOKENIZE_SPECIAL, ids, err);
+            if (st == GGL_OK)
+                st = llm_tokens_append(ids, row - (text[1] - '0'), err);
+            n = 0;
+        } else if (is_place && text[1] == 'n')
             all[n++] = '\n';
         else if (is_place && (text[1] == 'y' || text[1] == 'x'))
             n += (size_t)snprintf(all + n, sizeof all - n, "%d", (int)(text[1] == 'y' ? y : x));
         else
             all[n++] = *text;
-        text += is_place && strchr("nyx", text[1]) ? 2 : 0;
+        text += is_row || (is_place && strchr("nyx", text[1])) ? 2 : 0;
     }
-    return llm_tokenize(t, all, n, LLM_TOKENIZE_SPECIAL, ids, err);
+    return st == GGL_OK ? llm_tokenize(t, all, n, LLM_TOKENIZE_SPECIAL, ids, err) : st;
 }
 
-ggl_status llm_eye_append_part(const llm_eye *e, const llm_tokenizer *t,
-                               const uint8_t id[LLM_MEDIA_ID], int64_t k, const char *line,
-                               llm_tokens *ids, ggl_error *err) {
+ggl_status llm_eye_find_part(const llm_eye *e, const uint8_t id[LLM_MEDIA_ID], int64_t k,
+                             int32_t *first, int64_t *n, ggl_error *err) {
     uint8_t own[LLM_MEDIA_ID];
-    llm_media_row row;
-    int32_t first, before = 0;
-    int64_t n;
     llm_eye_part_id(id, k, own);
-    if (!llm_media_find(e->media, own, &first, &n))
-        return ggl_fail(err, GGL_USAGE,
-                        "the text names a %s that is not there any more: show it again",
-                        e->kind->what);
-    ggl_status st = GGL_OK;
-    for (int64_t i = 0; i < n && st == GGL_OK; i++) {
-        const int32_t at = (int32_t)(first - i);
-        if (*line && llm_media_get(e->media, at, &row)) {
-            if (i > 0 && row.place[1] != before)
-                st = llm_eye_append_text(t, line, 0, 0, ids, err);
-            before = row.place[1];
-        }
-        if (st == GGL_OK)
-            st = llm_tokens_append(ids, at, err);
-    }
+    if (llm_media_find(e->media, own, first, n))
+        return GGL_OK;
+    return ggl_fail(err, GGL_USAGE, "the text names a %s that is not there any more: show it again",
+                    e->kind->what);
+}
+
+ggl_status llm_eye_append_part(const llm_eye *e, const uint8_t id[LLM_MEDIA_ID], int64_t k,
+                               llm_tokens *ids, ggl_error *err) {
+    int32_t first;
+    int64_t n;
+    ggl_status st = llm_eye_find_part(e, id, k, &first, &n, err);
+    if (st != GGL_OK)
+        return st;
+    for (int64_t i = 0; i < n && st == GGL_OK; i++)
+        st = llm_tokens_append(ids, (int32_t)(first - i), err);
     llm_media_release(e->media, first);
     return st;
 }

@@ -81,13 +81,17 @@ bool llm_eye_sees(const llm_eye *e); /* pictures; NULL: it does not */
 bool llm_eye_hears(const llm_eye *e);
 /* Sets how these are read. most: of a text; 0: any number. */
 void llm_eye_set_marks(llm_eye *e, int64_t most);
-/* Appends a text that stands beside rows; {n} in it is the end of a line, {y} and {x} are numbers. */
+/* Appends a text that stands beside rows; {n} in it is the end of a line, {y} and {x} are numbers, and {0}, {1} .. the rows from the id `row` on, downwards; 0: there
+ * are none. */
 GGL_NODISCARD ggl_status llm_eye_append_text(const llm_tokenizer *t, const char *text, int64_t y,
-                                             int64_t x, llm_tokens *ids, ggl_error *err);
-/* Appends the rows of part k, with a text between two lines of them. GGL_USAGE: they are not there. */
-GGL_NODISCARD ggl_status llm_eye_append_part(const llm_eye *e, const llm_tokenizer *t,
-                                             const uint8_t id[LLM_MEDIA_ID], int64_t k,
-                                             const char *line, llm_tokens *ids, ggl_error *err);
+                                             int64_t x, int32_t row, llm_tokens *ids,
+                                             ggl_error *err);
+/* Finds the rows of part k, and holds them once more (llm_media_find). GGL_USAGE: they are not there. */
+GGL_NODISCARD ggl_status llm_eye_find_part(const llm_eye *e, const uint8_t id[LLM_MEDIA_ID],
+                                           int64_t k, int32_t *first, int64_t *n, ggl_error *err);
+/* Appends the rows of part k. Statuses of llm_eye_find_part. */
+GGL_NODISCARD ggl_status llm_eye_append_part(const llm_eye *e, const uint8_t id[LLM_MEDIA_ID],
+                                             int64_t k, llm_tokens *ids, ggl_error *err);
 
 /* Marks an id as that of a sound, by a bit that ids of pictures do not have. */
 void llm_eye_set_sound(uint8_t id[LLM_MEDIA_ID]);

@@ -1,5 +1,6 @@
 /* Pictures: read, prepared as the eye's descriptor says, run through its stages, and kept as rows. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "context.h"
@@ -7,6 +8,7 @@
 #include "ggl/internal/alloc.h"
 #include "llm/steps.h"
 #include "noticing.h"
+#include "picture/order.h"
 #include "picture/prepare.h"
 #include "picture/tiles.h"
 
@@ -16,7 +18,7 @@ static const llm_arch_picture *rule_of(const llm_eye *e) {
 
 /* --- in a text -------------------------------------------------------------------------------- */
 
-/* The parts of a picture that the eye looks at apart: the whole, then the tiles of a grid, line by line. A picture's id has the size of the grid in
+/* The parts of a picture that the eye looks at apart: the whole, then the tiles of a grid, line by line, or all of them as one part. A picture's id has the size of the grid in
  * its last four bytes, so that its mark is all that is needed to find them. */
 static void put_grid(uint8_t id[LLM_MEDIA_ID], int64_t nx, int64_t ny) {
     const int64_t n[2] = {nx, ny};
@@ -38,53 +40,127 @@ static int64_t n_parts(const uint8_t id[LLM_MEDIA_ID]) {
     return 1 + nx * ny;
 }
 
-static ggl_status append_whole(const llm_eye *e, const llm_tokenizer *t,
-                               const uint8_t id[LLM_MEDIA_ID], llm_tokens *ids, ggl_error *err) {
-    const llm_arch_tiles *tiles = &rule_of(e)->tiles;
-    int64_t nx, ny;
-    get_grid(id, &nx, &ny);
-    const bool is_beside = nx * ny > 0 && *tiles->beside;
-    ggl_status st =
-        llm_eye_append_text(t, is_beside ? tiles->beside : tiles->whole, 0, 0, ids, err);
+/* What is appended to: a picture, in a text. */
+typedef struct writing {
+    const llm_eye *e;
+    const llm_tokenizer *t;
+    const uint8_t *id;
+    llm_tokens *ids;
+    int64_t part; /* whose rows texts name */
+} writing;
+
+/* Appends a text; {y} and {x} in it are numbers, {0} a row of the part. */
+static ggl_status append_text(const writing *w, const char *text, int64_t y, int64_t x,
+                              ggl_error *err) {
+    int32_t first = 0;
+    int64_t n = 0;
+    if (!*text)
+        return GGL_OK;
+    ggl_status st = rule_of(w->e)->n_marks > 0
+                        ? llm_eye_find_part(w->e, w->id, w->part, &first, &n, err)
+                        : GGL_OK;
     if (st == GGL_OK)
-        st = llm_eye_append_part(e, t, id, 0, rule_of(e)->line, ids, err);
-    return st == GGL_OK ? llm_eye_append_text(t, tiles->whole_end, 0, 0, ids, err) : st;
+        st = llm_eye_append_text(w->t, text, y, x, n < rule_of(w->e)->n_marks ? 0 : first, w->ids,
+                                 err);
+    if (first != 0)
+        llm_media_release(w->e->media, first);
+    return st;
 }
 
-static ggl_status append_tiles(const llm_eye *e, const llm_tokenizer *t,
-                               const uint8_t id[LLM_MEDIA_ID], llm_tokens *ids, ggl_error *err) {
-    const llm_arch_tiles *tiles = &rule_of(e)->tiles;
+/* The text behind each line of the rows of part k. */
+static const char *line_end_of(const llm_arch_picture *p, int64_t k) {
+    return k > 0 && *p->tiles.line_end ? p->tiles.line_end : p->line_end;
+}
+
+/* Appends rows in their order, and what stands between and behind their lines. */
+static ggl_status append_lines(const writing *w, const llm_picture_order *o, int32_t first,
+                               ggl_error *err) {
+    const llm_arch_picture *p = rule_of(w->e);
+    ggl_status st = GGL_OK;
+    for (int64_t i = 0; i < o->n && st == GGL_OK; i++) {
+        if (o->at[i] != LLM_PICTURE_LINE) {
+            st = llm_tokens_append(w->ids, first - o->at[i], err);
+            continue;
+        }
+        st = append_text(w, line_end_of(p, w->part), 0, 0, err);
+        if (st == GGL_OK && i + 1 < o->n)
+            st = append_text(w, p->line, 0, 0, err);
+    }
+    return st;
+}
+
+/* Appends the rows of the part. */
+static ggl_status append_part(const writing *w, ggl_error *err) {
+    llm_picture_order o = {0};
+    llm_media_row row;
+    int32_t first;
+    int64_t n;
+    ggl_status st = llm_eye_find_part(w->e, w->id, w->part, &first, &n, err);
+    if (st != GGL_OK)
+        return st;
+    int32_t *place = ggl_calloc((size_t)n * 3 + 1, sizeof *place);
+    if (!place)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for the rows of a picture");
+    for (int64_t i = 0; i < n && st == GGL_OK; i++)
+        if (llm_media_get(w->e->media, (int32_t)(first - i), &row))
+            memcpy(place + 3 * i, row.place, sizeof row.place);
+    if (st == GGL_OK)
+        st = llm_picture_order_new(&o, rule_of(w->e), place, n, err);
+    if (st == GGL_OK)
+        st = append_lines(w, &o, first, err);
+    llm_picture_order_fini(&o);
+    ggl_free(place);
+    llm_media_release(w->e->media, first);
+    return st;
+}
+
+static ggl_status append_whole(const writing *w, ggl_error *err) {
+    const llm_arch_tiles *tiles = &rule_of(w->e)->tiles;
     int64_t nx, ny;
-    get_grid(id, &nx, &ny);
+    get_grid(w->id, &nx, &ny);
+    const bool is_beside = nx * ny > 0 && *tiles->beside;
+    ggl_status st = append_text(w, is_beside ? tiles->beside : tiles->whole, 0, 0, err);
+    if (st == GGL_OK)
+        st = append_part(w, err);
+    return st == GGL_OK ? append_text(w, tiles->whole_end, 0, 0, err) : st;
+}
+
+static ggl_status append_tiles(const writing *w, ggl_error *err) {
+    const llm_arch_tiles *tiles = &rule_of(w->e)->tiles;
+    int64_t nx, ny;
+    get_grid(w->id, &nx, &ny);
     if (nx * ny == 0)
         return GGL_OK;
-    ggl_status st = llm_eye_append_text(t, tiles->begin, 0, 0, ids, err);
+    ggl_status st = append_text(w, tiles->begin, 0, 0, err);
     for (int64_t k = 0; k < nx * ny && st == GGL_OK; k++) {
         const int64_t y = k / nx, x = k % nx;
+        writing of_tile = *w;
+        of_tile.part = 1 + k;
         if (k > 0)
-            st = llm_eye_append_text(t, x == 0 ? tiles->line : tiles->next, 0, 0, ids, err);
+            st = append_text(w, x == 0 ? tiles->line : tiles->next, 0, 0, err);
         if (st == GGL_OK)
-            st = llm_eye_append_text(t, tiles->tile, y + 1, x + 1, ids, err);
+            st = append_text(&of_tile, tiles->tile, y + 1, x + 1, err);
         if (st == GGL_OK)
-            st = llm_eye_append_part(e, t, id, 1 + k, rule_of(e)->line, ids, err);
+            st = append_part(&of_tile, err);
         if (st == GGL_OK)
-            st = llm_eye_append_text(t, tiles->tile_end, y + 1, x + 1, ids, err);
+            st = append_text(&of_tile, tiles->tile_end, y + 1, x + 1, err);
     }
-    return st == GGL_OK ? llm_eye_append_text(t, tiles->end, 0, 0, ids, err) : st;
+    return st == GGL_OK ? append_text(w, tiles->end, 0, 0, err) : st;
 }
 
 /* Appends what stands for a picture: its rows, and the texts around them. */
 static ggl_status append_picture(const llm_eye *e, const llm_tokenizer *t,
                                  const uint8_t id[LLM_MEDIA_ID], llm_tokens *ids, ggl_error *err) {
     const llm_arch_picture *p = rule_of(e);
-    ggl_status st = llm_eye_append_text(t, p->begin, 0, 0, ids, err);
+    const writing w = {.e = e, .t = t, .id = id, .ids = ids};
+    ggl_status st = append_text(&w, p->begin, 0, 0, err);
     if (st == GGL_OK && p->tiles.whole_first)
-        st = append_whole(e, t, id, ids, err);
+        st = append_whole(&w, err);
     if (st == GGL_OK)
-        st = append_tiles(e, t, id, ids, err);
+        st = append_tiles(&w, err);
     if (st == GGL_OK && !p->tiles.whole_first)
-        st = append_whole(e, t, id, ids, err);
-    return st == GGL_OK ? llm_eye_append_text(t, p->end, 0, 0, ids, err) : st;
+        st = append_whole(&w, err);
+    return st == GGL_OK ? append_text(&w, p->end, 0, 0, err) : st;
 }
 
 /* --- pictures --------------------------------------------------------------------------------- */
@@ -92,7 +168,7 @@ static ggl_status append_picture(const llm_eye *e, const llm_tokenizer *t,
 /* A picture as the eye sees it, of 8 bits: the whole, and its tiles. */
 typedef struct parts {
     uint8_t id[LLM_MEDIA_ID];
-    int64_t n;
+    int64_t n, width, height; /* of the picture, in pixels */
     llm_picture *part[1 + LLM_ARCH_MAX_TILES];
 } parts;
 
@@ -109,12 +185,20 @@ static const char *name_of(const llm_image *image) {
 static ggl_status cut(parts *out, const llm_eye *e, const llm_picture *from, const char *name,
                       ggl_error *err) {
     llm_picture_tiles t;
+    const bool is_woven = rule_of(e)->tiles.woven;
+    out->width = from->width;
+    out->height = from->height;
     ggl_status st = llm_picture_tiles_for(&t, rule_of(e), from->width, from->height, name, err);
     if (st == GGL_OK)
         st = llm_picture_seen(&out->part[0], rule_of(e), from, name, err);
     if (st == GGL_OK)
         out->n = 1;
-    for (int64_t k = 0; st == GGL_OK && k < t.nx * t.ny; k++) {
+    if (st == GGL_OK && is_woven && t.nx > 0) {
+        st = llm_picture_all_tiles(&out->part[1], rule_of(e), &t, from, name, err);
+        out->n += st == GGL_OK;
+        t.nx = t.ny = 1;
+    }
+    for (int64_t k = 0; st == GGL_OK && !is_woven && k < t.nx * t.ny; k++) {
         st = llm_picture_tile(&out->part[out->n], rule_of(e), &t, from, k / t.nx, k % t.nx, name,
                               err);
         out->n += st == GGL_OK;
@@ -126,6 +210,8 @@ static ggl_status cut(parts *out, const llm_eye *e, const llm_picture *from, con
     llm_sha256_begin(&sum);
     /* Slots that were saved to files know rows by the ids that follow from this, and another eye makes other rows. */
     llm_sha256_add(&sum, &e->digest, sizeof e->digest);
+    if (rule_of(e)->tiles.unpad)
+        llm_sha256_add(&sum, &out->width, 2 * sizeof out->width);
     for (int64_t k = 0; k < out->n; k++) {
         const llm_picture *p = out->part[k];
         const int64_t size[2] = {p->width, p->height};
@@ -153,20 +239,51 @@ static ggl_status see(parts *out, const llm_eye *e, const llm_image *image, ggl_
     return st;
 }
 
-/* Sets the places of n rows in a text, [n][3]: all at one time, lines and columns from 0. Returns how many places they take. */
-static int64_t places_of(const llm_eye *e, const llm_picture_rows *in, int64_t n, int32_t *place) {
-    const int32_t block = (int32_t)rule_of(e)->block;
+/* Patches of a side of the square that a row stands for. */
+static int64_t side_of_row(const llm_eye *e) {
+    const int64_t block = rule_of(e)->block;
+    int64_t n = 1;
+    for (int k = e->n_rows - 1; k != e->input && n <= block * block; k = e->rows[k].over)
+        n *= e->rows[k].every;
+    const int64_t side = (int64_t)floor(sqrt((double)n) + 0.5);
+    return side * side == n && block % side == 0 ? side : block;
+}
+
+/* The cells of a part that stand in a text: from left to before right, and from top to before bottom. */
+typedef struct cells {
+    int64_t left, right, top, bottom;
+} cells;
+
+static cells cells_of(const llm_eye *e, const parts *p, int64_t k) {
+    const int64_t unit = side_of_row(e) * rule_of(e)->patch;
+    const int64_t nx = p->part[k]->width / unit, ny = p->part[k]->height / unit;
+    cells c = {.right = nx, .bottom = ny};
+    if (k == 1 && rule_of(e)->tiles.unpad)
+        llm_picture_seen_cells(p->width, p->height, nx, ny, &c.left, &c.right, &c.top, &c.bottom);
+    return c;
+}
+
+/* Sets the places of n rows in a text, [n][3]: all at one time, lines and columns from 0, or one after the other. Returns how many places they take. */
+static int64_t places_of(const llm_eye *e, const llm_picture_rows *in, const cells *c, int64_t n,
+                         int32_t *place) {
+    const int32_t side = (int32_t)side_of_row(e);
     int32_t most = 0;
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = llm_eye_origin(e, i);
         int32_t *p = place + 3 * i;
         p[0] = 0;
-        p[1] = at < in->n ? in->y[at] / block : 0;
-        p[2] = at < in->n ? in->x[at] / block : 0;
+        p[1] = at < in->n ? in->y[at] / side : 0;
+        p[2] = at < in->n ? in->x[at] / side : 0;
+        if (i < rule_of(e)->n_marks ||
+            (rule_of(e)->tiles.unpad &&
+             !(p[1] >= c->top && p[1] < c->bottom && p[2] >= c->left && p[2] < c->right)))
+            p[0] = LLM_PICTURE_APART;
         most = p[1] > most ? p[1] : most;
         most = p[2] > most ? p[2] : most;
     }
-    return most + 1;
+    for (int64_t i = 0; i < 3 * n && rule_of(e)->in_turn; i++)
+        place[i] = (int32_t)(i / 3);
+    return rule_of(e)->in_turn ? n : most + 1;
 }
 
 static void free_rows(llm_noticed_part *p) {
@@ -176,9 +293,11 @@ static void free_rows(llm_noticed_part *p) {
 }
 
 /* Prepares what the eye reads of a part. *out is to be freed in any case. */
-static ggl_status prepare(llm_noticed_part *out, const llm_eye *e, const llm_picture *seen,
+static ggl_status prepare(llm_noticed_part *out, const llm_eye *e, const parts *all, int64_t k,
                           const char *name, ggl_error *err) {
     const llm_arch_picture *rule = rule_of(e);
+    const llm_picture *seen = all->part[k];
+    const cells c = cells_of(e, all, k);
     llm_picture_rows *r;
     *out = (llm_noticed_part){.free = free_rows};
     const ggl_status st = llm_picture_rows_new(&r, rule, seen, name, err);
@@ -199,15 +318,15 @@ static ggl_status prepare(llm_noticed_part *out, const llm_eye *e, const llm_pic
     }
     out->has_places = true;
     out->places = (llm_row_places){.yx = yx, .corner = r->entry, .share = r->share};
-    out->n_pos = places_of(e, r, out->n_made, place);
+    out->n_pos = places_of(e, r, &c, out->n_made, place);
     out->place = place;
     return GGL_OK;
 }
 
 /* Runs the stages for a picture, whose rows are *row [*n], valid until the next one; *in is to be freed. */
-static ggl_status look(llm_eye *e, const llm_picture *seen, const char *name, llm_noticed_part *in,
-                       const float **row, int64_t *n, ggl_error *err) {
-    ggl_status st = prepare(in, e, seen, name, err);
+static ggl_status look(llm_eye *e, const parts *all, int64_t k, const char *name,
+                       llm_noticed_part *in, const float **row, int64_t *n, ggl_error *err) {
+    ggl_status st = prepare(in, e, all, k, name, err);
     if (st != GGL_OK)
         return st;
     llm_stages_place(e->stages, &in->places);
@@ -216,13 +335,31 @@ static ggl_status look(llm_eye *e, const llm_picture *seen, const char *name, ll
     return st;
 }
 
+/* How many rows a text names. */
+static int64_t count_marks(const char *text) {
+    int64_t n = 0;
+    for (; (text = strchr(text, '{')); text++)
+        n += text[1] >= '0' && text[1] <= '9' && text[2] == '}';
+    return n;
+}
+
+/* How many rows of part k stand in a text. */
+static int64_t count_rows(const llm_eye *e, const parts *p, int64_t k) {
+    const llm_arch_picture *rule = rule_of(e);
+    const cells c = cells_of(e, p, k);
+    const int64_t n = llm_eye_rows_made(e, rule->first + p->part[k]->width / rule->patch *
+                                                             (p->part[k]->height / rule->patch));
+    const int64_t in_lines =
+        rule->tiles.unpad ? (c.right - c.left) * (c.bottom - c.top) : n - rule->n_marks;
+    return in_lines + (c.bottom - c.top) * count_marks(line_end_of(rule, k));
+}
+
 /* Refuses a picture whose rows alone are more than the context, before the eye takes its time for it. */
 static ggl_status check_room(const llm_eye *e, const parts *p, const char *name, ggl_error *err) {
     const llm_arch_picture *rule = rule_of(e);
-    int64_t n = 0;
+    int64_t n = count_marks(rule->begin) + count_marks(rule->end);
     for (int64_t k = 0; k < p->n; k++)
-        n += llm_eye_rows_made(e, rule->first + p->part[k]->width / rule->patch *
-                                                    (p->part[k]->height / rule->patch));
+        n += count_rows(e, p, k);
     if (e->n_ctx < 1 || n <= e->n_ctx)
         return GGL_OK;
     return ggl_fail(err, GGL_LIMIT,
@@ -253,8 +390,7 @@ static ggl_status notice_picture(const llm_eye *e, const llm_noticed_file *f, ll
 
 static ggl_status part_of_picture(const llm_eye *e, llm_noticed *x, int64_t k,
                                   llm_noticed_part *out, ggl_error *err) {
-    const parts *p = x->of;
-    return prepare(out, e, p->part[k], x->name, err);
+    return prepare(out, e, x->of, k, x->name, err);
 }
 
 static void forget_picture(llm_noticed *x) {
@@ -288,7 +424,7 @@ static ggl_status look_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t 
     const float *row;
     int64_t n = 0;
     int32_t first;
-    ggl_status st = look(e, l->parts->part[k], l->name, &in, &row, &n, err);
+    ggl_status st = look(e, l->parts, k, l->name, &in, &row, &n, err);
     if (st == GGL_OK)
         st = llm_media_add(e->media, id,
                            &(llm_media_rows){.row = row,
@@ -348,20 +484,54 @@ ggl_status llm_image_pixels(llm_context *c, const llm_image *image, float **pixe
     return llm_context_end_beside(c, st);
 }
 
-/* Appends the rows of one part to *row, which has *n. */
-static ggl_status add_rows(llm_eye *e, const llm_picture *part, const char *name, float **row,
-                           size_t *n, size_t *cap, ggl_error *err) {
+/* Rows of a picture, in the order of a text. */
+typedef struct gathered {
+    float *row;
+    size_t n, n_row, cap;
+} gathered;
+
+static ggl_status add_row(gathered *to, const float *row, ggl_error *err) {
+    if (!ggl_grow(&to->row, &to->cap, (to->n + 1) * to->n_row, sizeof *to->row))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu rows", to->n + 1);
+    memcpy(to->row + to->n++ * to->n_row, row, to->n_row * sizeof *row);
+    return GGL_OK;
+}
+
+/* Adds the rows that a text names, of a part's rows [n]. */
+static ggl_status add_named(gathered *to, const char *text, const float *row, int64_t n,
+                            ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (; st == GGL_OK && (text = strchr(text, '{')); text++)
+        if (text[1] >= '0' && text[1] <= '9' && text[2] == '}' && text[1] - '0' < n)
+            st = add_row(to, row + (size_t)(text[1] - '0') * to->n_row, err);
+    return st;
+}
+
+/* Adds the rows of a part; `before` and `behind` are the texts around it. */
+static ggl_status add_rows(llm_eye *e, const parts *p, int64_t k, const char *name,
+                           const char *before, const char *behind, gathered *to, ggl_error *err) {
+    const llm_arch_picture *rule = rule_of(e);
     llm_noticed_part in;
-    const size_t n_row = (size_t)llm_stages_n_row(e->stages);
+    llm_picture_order o = {0};
     const float *got;
-    int64_t n_got = 0;
-    ggl_status st = look(e, part, name, &in, &got, &n_got, err);
-    if (st == GGL_OK && !ggl_grow(row, cap, (*n + (size_t)n_got) * n_row, sizeof **row))
-        st = ggl_fail(err, GGL_NOMEM, "out of memory for %zu rows", *n + (size_t)n_got);
-    if (st == GGL_OK) {
-        memcpy(*row + *n * n_row, got, (size_t)n_got * n_row * sizeof **row);
-        *n += (size_t)n_got;
+    int64_t n = 0;
+    ggl_status st = look(e, p, k, name, &in, &got, &n, err);
+    if (st == GGL_OK)
+        st = llm_picture_order_new(&o, rule, in.place, n, err);
+    if (st == GGL_OK)
+        st = add_named(to, before, got, n, err);
+    for (int64_t i = 0; i < o.n && st == GGL_OK; i++) {
+        if (o.at[i] != LLM_PICTURE_LINE) {
+            st = add_row(to, got + (size_t)o.at[i] * to->n_row, err);
+            continue;
+        }
+        st = add_named(to, line_end_of(rule, k), got, n, err);
+        if (st == GGL_OK && i + 1 < o.n)
+            st = add_named(to, rule->line, got, n, err);
     }
+    if (st == GGL_OK)
+        st = add_named(to, behind, got, n, err);
+    llm_picture_order_fini(&o);
     llm_noticed_part_fini(&in);
     return st;
 }
@@ -369,7 +539,6 @@ static ggl_status add_rows(llm_eye *e, const llm_picture *part, const char *name
 ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row, size_t *n,
                           size_t *n_row, ggl_error *err) {
     parts p;
-    size_t cap = 0;
     llm_eye *e;
     *row = NULL;
     *n = 0;
@@ -379,12 +548,18 @@ ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row, s
         return st;
     st = see(&p, e, image, err);
     *n_row = (size_t)llm_stages_n_row(e->stages);
-    const bool first = rule_of(e)->tiles.whole_first;
-    for (int64_t k = 0; k < p.n && st == GGL_OK; k++) /* in the order of a text */
-        st = add_rows(e, p.part[first ? k : (k + 1) % p.n], name_of(image), row, n, &cap, err);
+    const llm_arch_picture *rule = rule_of(e);
+    gathered to = {.n_row = *n_row};
+    for (int64_t i = 0; i < p.n && st == GGL_OK; i++) { /* in the order of a text */
+        const int64_t k = rule->tiles.whole_first ? i : (i + 1) % p.n;
+        st = add_rows(e, &p, k, name_of(image), i == 0 ? rule->begin : "",
+                      i + 1 == p.n ? rule->end : "", &to, err);
+    }
     parts_free(&p);
+    *row = to.row;
+    *n = to.n;
     if (st != GGL_OK) {
-        ggl_free(*row);
+        ggl_free(to.row);
         *row = NULL;
     }
     return llm_context_end_beside(c, st);

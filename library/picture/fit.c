@@ -57,6 +57,18 @@ static sides fill(const llm_arch_picture *rule, sides own, double side) {
                            : to;
 }
 
+/* Rounded up; where that is too much, the scale is a fiftieth less, as often as that is possible. */
+static sides steps(const llm_arch_picture *rule, sides own, double side) {
+    const double most = (double)rule->most;
+    double by = 1;
+    sides to = multiples(own, side, ceil);
+    while (to.width * to.height > most && by > 0.02) {
+        by -= 0.02;
+        to = multiples((sides){own.width * by, own.height * by}, side, ceil);
+    }
+    return to.width * to.height <= most ? to : follow(rule, own, side);
+}
+
 /* Sides of whole blocks around the own ones, or those of the largest size, in the nearest shape; of equally near ones, the larger. */
 static sides aspect(const llm_arch_picture *rule, sides own, double side) {
     const double most = floor((double)rule->most / (side * side)), ratio = own.width / own.height;
@@ -97,6 +109,16 @@ static sides area(const llm_arch_picture *rule, sides own, double side) {
     return (sides){fmax(to.width, side), fmax(to.height, side)};
 }
 
+/* No larger than it is, and smaller if it has too many whole patches, or a side is too long. */
+static sides within(const llm_arch_picture *rule, sides own) {
+    const double patch = (double)rule->patch, size = rule->size > 0 ? (double)rule->size : SIDE;
+    const double n = fmax(floor(own.height / patch), 1) * fmax(floor(own.width / patch), 1);
+    const double by = fmin(fmin(1, sqrt((double)rule->most / (patch * patch) / n)),
+                           fmin(size / own.height, size / own.width));
+    return (sides){fmin(fmax(floor(own.width * by), 1), size),
+                   fmin(fmax(floor(own.height * by), 1), size)};
+}
+
 /* --- where it lies --------------------------------------------------------------------------- */
 
 /* Computed in floats, like the processors that models were published with. */
@@ -122,14 +144,27 @@ static void crop(llm_picture_fit *f, int64_t size, int64_t width, int64_t height
     f->top = -((f->inner_height - f->height) / 2);
 }
 
+/* True if the squares within a block consist of whole ones. */
+static bool has_squares(const llm_arch_picture *rule) {
+    int64_t around = rule->block;
+    for (int k = 0; k < LLM_ARCH_MAX_INNER; k++) {
+        const int64_t side = rule->inner[k] > 0 ? rule->inner[k] : 1;
+        if (rule->inner[k] < 0 || around % side != 0)
+            return false;
+        around = side;
+    }
+    return true;
+}
+
 static ggl_status check(const llm_arch_picture *rule, int64_t width, int64_t height,
                         const char *name, ggl_error *err) {
     const bool is_counted = llm_arch_fit_is_counted(rule->fit);
     if (width < 1 || height < 1 || width > SIDE || height > SIDE)
         return ggl_fail(err, GGL_USAGE, "%s: a picture of %lld x %lld pixels", name,
                         (long long)width, (long long)height);
-    if (rule->patch < 1 || rule->block < 1 || rule->patch > SIDE / 2 / rule->block ||
-        rule->first < 0 || rule->first > SIDE || rule->table < 0 || rule->table > 1 << 15)
+    if (rule->patch < 1 || rule->block < 1 || !has_squares(rule) ||
+        rule->patch > SIDE / 2 / rule->block || rule->first < 0 || rule->first > SIDE ||
+        rule->table < 0 || rule->table > 1 << 15)
         return ggl_fail(err, GGL_USAGE,
                         "%s: patches of %lld pixels in blocks of %lld, %lld rows before them, a "
                         "table of %lld",
@@ -165,6 +200,10 @@ static sides size_of(const llm_arch_picture *rule, int64_t width, int64_t height
         return fill(rule, own, side);
     case LLM_FIT_ASPECT:
         return aspect(rule, own, side);
+    case LLM_FIT_STEPS:
+        return steps(rule, own, side);
+    case LLM_FIT_WITHIN:
+        return multiples(within(rule, own), side, ceil);
     case LLM_FIT_STRETCH:
     case LLM_FIT_PAD:
     case LLM_FIT_CROP:
@@ -188,7 +227,11 @@ ggl_status llm_picture_fit_for(llm_picture_fit *f, const llm_arch_picture *rule,
     f->height = f->inner_height = (int64_t)to.height;
     if (rule->fit == LLM_FIT_PAD || rule->fit == LLM_FIT_FOLLOW_PAD)
         llm_picture_pad(f, width, height);
-    else if (rule->fit == LLM_FIT_CROP)
+    else if (rule->fit == LLM_FIT_WITHIN) {
+        const sides inner = within(rule, (sides){(double)width, (double)height});
+        f->inner_width = (int64_t)inner.width;
+        f->inner_height = (int64_t)inner.height;
+    } else if (rule->fit == LLM_FIT_CROP)
         crop(f, rule->size, width, height);
     f->nx = f->width / rule->patch;
     f->ny = f->height / rule->patch;

@@ -115,9 +115,12 @@ static void find_cell(llm_picture_rows *r, int64_t k, const llm_arch_picture *ru
 
 static void find_entries(llm_picture_rows *r, int64_t k, const llm_arch_picture *rule) {
     const int64_t number = r->y[k] * r->nx + r->x[k];
+    const int64_t tile = rule->tiles.woven ? rule->size / rule->patch : 0; /* which has the table */
     const side_shares y = rule->crossed ? shares_of(rule, number / r->ny, r->nx)
+                          : tile        ? shares_of(rule, r->y[k] % tile, tile)
                                         : shares_of(rule, r->y[k], r->ny),
                       x = rule->crossed ? shares_of(rule, number % r->ny, r->ny)
+                          : tile        ? shares_of(rule, r->x[k] % tile, tile)
                                         : shares_of(rule, r->x[k], r->nx);
     const int64_t at = k * y.n * x.n;
     for (int64_t i = 0; i < y.n; i++)
@@ -157,13 +160,27 @@ static void fill_row(float *to, const llm_picture *p, int64_t patch, int64_t px,
         }
 }
 
+/* The patch j of a block: squares within it are in the order of lines, and so are those, or the patches, within each. */
+static void find_patch(llm_picture_rows *r, int64_t k, const llm_arch_picture *rule, int64_t j) {
+    int64_t around = rule->block;
+    for (int i = 0; i <= LLM_ARCH_MAX_INNER; i++) {
+        const int64_t own = i < LLM_ARCH_MAX_INNER ? rule->inner[i] : 1, side = own > 1 ? own : 1;
+        const int64_t square = j / (side * side), across = around / side;
+        r->x[k] += (int32_t)(square % across * side);
+        r->y[k] += (int32_t)(square / across * side);
+        j %= side * side;
+        around = side;
+    }
+}
+
 static void fill(llm_picture_rows *r, const llm_arch_picture *rule, const llm_picture *p) {
     const levels l = levels_of(rule);
     const int64_t block = rule->block, n_across = r->nx / block;
     for (int64_t k = rule->first; k < r->n; k++) {
         const int64_t i = k - rule->first, b = i / (block * block), j = i % (block * block);
-        r->x[k] = (int32_t)(b % n_across * block + j % block);
-        r->y[k] = (int32_t)(b / n_across * block + j / block);
+        r->x[k] = (int32_t)(b % n_across * block);
+        r->y[k] = (int32_t)(b / n_across * block);
+        find_patch(r, k, rule, j);
         fill_row(r->row + k * r->n_row, p, rule->patch, r->x[k], r->y[k], &l);
         if (r->share)
             find_in_table(r, k, rule);

@@ -31,7 +31,8 @@ GGL_NODISCARD ggl_status llm_picture_draw(llm_picture **out, const llm_picture *
 /* (byte / 255 - mean) / std for every byte of a picture, in to[height][width][3]. */
 void llm_picture_normalize(float *to, const llm_arch_picture *rule, const llm_picture *seen);
 
-/* The rows of one picture. Patches are in the order of lines; with blocks, blocks are, and the patches within each. */
+/* The rows of one picture. Patches are in the order of lines; with blocks, blocks are, and the patches, or the smaller
+ * squares of them, within each. */
 typedef struct llm_picture_rows {
     int64_t n;      /* with those of zeros before the patches */
     int64_t n_row;  /* numbers of a row: 3 * patch * patch */

@@ -37,7 +37,7 @@ static grid fit_grid(const llm_arch_picture *rule, int64_t width, int64_t height
     const llm_arch_tiles *t = &rule->tiles;
     grid best = {0};
     merit most = {0};
-    if (width <= rule->size && height <= rule->size)
+    if (!t->always && width <= rule->size && height <= rule->size)
         return best;
     for (int k = 0; k < t->n_grid; k++)
         try_grid(&best, &most, (grid){t->grid[k][0], t->grid[k][1]}, rule->size, width, height);
@@ -148,6 +148,14 @@ ggl_status llm_picture_tiles_for(llm_picture_tiles *t, const llm_arch_picture *r
     if (rule->tiles.fit == LLM_FIT_PAD)
         llm_picture_pad(&t->all, width, height);
     return GGL_OK;
+}
+
+ggl_status llm_picture_all_tiles(llm_picture **out, const llm_arch_picture *rule,
+                                 const llm_picture_tiles *t, const llm_picture *from,
+                                 const char *name, ggl_error *err) {
+    const llm_picture_part all = {0, 0, t->all.width, t->all.height};
+    return llm_picture_draw(out, from, &t->all, &all, rule->tiles.resize, rule->tiles.color, name,
+                            err);
 }
 
 ggl_status llm_picture_tile(llm_picture **out, const llm_arch_picture *rule,

@@ -27,5 +27,9 @@ GGL_NODISCARD ggl_status llm_picture_tiles_for(llm_picture_tiles *t, const llm_a
 GGL_NODISCARD ggl_status llm_picture_tile(llm_picture **out, const llm_arch_picture *rule,
                                           const llm_picture_tiles *t, const llm_picture *from,
                                           int64_t y, int64_t x, const char *name, ggl_error *err);
+/* Makes all of them together. GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_picture_all_tiles(llm_picture **out, const llm_arch_picture *rule,
+                                               const llm_picture_tiles *t, const llm_picture *from,
+                                               const char *name, ggl_error *err);
 
 #endif

@@ -121,6 +121,15 @@ void llm_arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *tak
     llm_arch_walk_expr((arch_expr *)e, visit_read, &a); /* visit_read does not write to e */
 }
 
+/* In a line of a section: returns the slot of a name in braces within the function that declares the weight, or NULL. */
+static const arch_slot *slot_of_weight(const arch_eval *ev, ggl_str name) {
+    const arch_frame *f = ev->texts;
+    for (int k = 0; f && k < f->fn->n_local; k++)
+        if (is_name(f->fn->local[k], name) && f->local[k].bound)
+            return &f->local[k];
+    return NULL;
+}
+
 /* Returns the slot of a name in braces, "{l}", or NULL if it has no value. */
 static arch_slot *slot_named(arch_eval *ev, ggl_str name) {
     const arch_frame *f = ev->frame;
@@ -135,6 +144,11 @@ static arch_slot *slot_named(arch_eval *ev, ggl_str name) {
     return find_slot(ev, local, global);
 }
 
+static bool is_count(const arch_slot *s) {
+    return s && s->v.kind == VAL_NUMBER && s->v.num >= 0 && s->v.num <= ARCH_MAX_DIM &&
+           s->v.num == floor(s->v.num);
+}
+
 /* Finds a name's whole number >= 0. False: no such number. */
 static bool number_named(arch_eval *ev, ggl_str name, double *out) {
     char text[ARCH_MAX_NAME + 1];
@@ -142,8 +156,9 @@ static bool number_named(arch_eval *ev, ggl_str name, double *out) {
     if (ev->convert && ev->convert->number(ev, text, out))
         return true;
     const arch_slot *s = slot_named(ev, name);
-    if (!s || s->v.kind != VAL_NUMBER || !(s->v.num >= 0 && s->v.num <= ARCH_MAX_DIM) ||
-        s->v.num != floor(s->v.num))
+    if (!is_count(s))
+        s = slot_of_weight(ev, name);
+    if (!is_count(s))
         return false;
     *out = s->v.num;
     return true;
@@ -151,11 +166,9 @@ static bool number_named(arch_eval *ev, ggl_str name, double *out) {
 
 /* Finds a name's text, of letters that names of tensors have. {NULL, 0}: no such text. */
 static ggl_str text_named(arch_eval *ev, ggl_str name) {
-    const arch_frame *f = ev->texts;
-    const arch_slot *s = slot_named(ev, name);
-    for (int k = 0; f && k < f->fn->n_local; k++)
-        if (is_name(f->fn->local[k], name) && f->local[k].bound)
-            s = &f->local[k];
+    const arch_slot *s = slot_of_weight(ev, name);
+    if (!s)
+        s = slot_named(ev, name);
     if (!s || s->v.kind != VAL_STRING || s->v.str.n > ARCH_MAX_NAME)
         return (ggl_str){NULL, 0};
     for (size_t i = 0; i < s->v.str.n; i++)

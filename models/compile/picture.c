@@ -65,6 +65,40 @@ static bool read_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
     return !v || llm_arch_want_row_text(ev, e, v, out);
 }
 
+/* Counts the rows that are named in texts: {0}, {1} .. */
+static void count_marks(llm_arch_picture *p, const char *text) {
+    for (; (text = strchr(text, '{')); text++)
+        if (text[1] >= '0' && text[1] <= '9' && text[2] == '}' && text[1] - '0' >= p->n_marks)
+            p->n_marks = text[1] - '0' + 1;
+}
+
+/* Reads the sides of the squares within a block, the largest first: a number, or a list. */
+static bool read_inner(arch_eval *ev, const arch_expr *e, const arch_value *v,
+                       llm_arch_picture *p) {
+    const size_t n = v->kind == VAL_LIST ? v->n : 1;
+    int64_t around = p->block;
+    if (n > LLM_ARCH_MAX_INNER) {
+        llm_arch_error(ev, e->place, "at most %d squares one in the other, not %zu",
+                       LLM_ARCH_MAX_INNER, n);
+        return false;
+    }
+    for (size_t k = 0; k < n; k++) {
+        const arch_value x = v->kind == VAL_LIST ? llm_arch_list_item(ev, e, v, k) : *v;
+        if (x.kind == VAL_FAIL || !llm_arch_want_whole(ev, e, &x, 1, 64, &p->inner[k]))
+            return false;
+        if (around % p->inner[k] != 0) {
+            llm_arch_error(ev, e->place,
+                           "a square of %lld x %lld patches does not consist of squares of "
+                           "%lld x %lld",
+                           (long long)around, (long long)around, (long long)p->inner[k],
+                           (long long)p->inner[k]);
+            return false;
+        }
+        around = p->inner[k];
+    }
+    return true;
+}
+
 static const char *const resizes[] = {"linear", "cubic", "pil_linear", "pil_cubic", "pil_lanczos"};
 enum { N_RESIZES = sizeof resizes / sizeof *resizes };
 
@@ -89,6 +123,9 @@ enum {
     ARG_CELLS,
     ARG_BETWEEN,
     ARG_CROSSED,
+    ARG_INNER,
+    ARG_PLACES,
+    ARG_LINE_END,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -96,10 +133,11 @@ _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
 /* Reads the arguments that are given. */
 static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr *const *e,
                       llm_arch_picture *p) {
-    static const char *const fits[] = {"stretch", "pad",  "crop",   "follow", "follow_pad",
-                                       "longest", "area", "aspect", "fill"};
+    static const char *const fits[] = {"stretch",    "pad",     "crop",  "follow",
+                                       "follow_pad", "longest", "area",  "aspect",
+                                       "fill",       "steps",   "within"};
     static const char *const ways[] = {"corners", "linear", "linear_zero", "cubic", "wide"};
-    int64_t cells = 0, crossed = 0;
+    int64_t cells = 0, crossed = 0, places = 1;
     const struct {
         int64_t *to, least, most;
     } whole[ARG_COUNT] = {
@@ -113,6 +151,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         [ARG_ORIGIN] = {&p->origin, 0, 1},
         [ARG_CELLS] = {&cells, 0, 1},
         [ARG_CROSSED] = {&crossed, 0, 1},
+        [ARG_PLACES] = {&places, 0, 1},
     };
     double color[3] = {0};
     int fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR, between = LLM_BETWEEN_CORNERS;
@@ -131,8 +170,14 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
                                                sizeof ways / sizeof *ways, &between)) ||
         !read_text(ev, e[ARG_BEGIN], v[ARG_BEGIN], p->begin) ||
         !read_text(ev, e[ARG_END], v[ARG_END], p->end) ||
-        !read_text(ev, e[ARG_LINE], v[ARG_LINE], p->line))
+        !read_text(ev, e[ARG_LINE], v[ARG_LINE], p->line) ||
+        !read_text(ev, e[ARG_LINE_END], v[ARG_LINE_END], p->line_end) ||
+        (v[ARG_INNER] && !read_inner(ev, e[ARG_INNER], v[ARG_INNER], p)))
         return false;
+    count_marks(p, p->begin);
+    count_marks(p, p->end);
+    count_marks(p, p->line);
+    count_marks(p, p->line_end);
     for (int k = 0; k < 3; k++)
         p->color[k] = (uint8_t)color[k];
     if (cells == 1 && between != LLM_BETWEEN_CORNERS)
@@ -140,6 +185,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
                               "cells of a table have nothing between them"),
                false;
     p->cells = cells == 1;
+    p->in_turn = places == 0;
     p->between = (llm_arch_between)between;
     p->crossed = crossed == 1;
     p->fit = (llm_arch_fit)fit;
@@ -153,10 +199,20 @@ static int64_t rounded_blocks(double n) {
     return (int64_t)(n + sqrt(200 * n) + sqrt(n / 200) + 1);
 }
 
+/* How many patches a picture has at most, those of its edges included, of which so many are whole: one side is 400 times as long as the other. */
+static double with_edges(double n) {
+    return n + sqrt(400 * n) + 2 * sqrt(n) + 2;
+}
+
 int64_t llm_arch_picture_rows(const llm_arch_picture *p) {
     const int64_t unit = p->patch * p->block, side = (p->size + unit - 1) / unit,
                   each = p->block * p->block;
     const double area = (double)unit * (double)unit;
+    if (p->fit == LLM_FIT_WITHIN)
+        return p->first +
+               rounded_blocks(with_edges((double)p->most / (double)(p->patch * p->patch)) /
+                              (double)each) *
+                   each;
     if (llm_arch_fit_is_counted(p->fit))
         return p->first + p->most / (p->patch * p->patch);
     if (p->fit == LLM_FIT_AREA)
@@ -217,6 +273,9 @@ enum {
     TILES_BESIDE,
     TILES_SIZE,
     TILES_ABOVE,
+    TILES_WOVEN,
+    TILES_UNPAD,
+    TILES_LINE_END,
     TILES_COUNT
 };
 _Static_assert(TILES_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -261,8 +320,8 @@ static bool read_grids(arch_eval *ev, const arch_expr *e, const arch_value *v, i
     return true;
 }
 
-/* Checks that no grid has more tiles than a picture may have. */
-static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_picture *p) {
+/* How many tiles a grid has at most. */
+static int64_t most_tiles(const llm_arch_picture *p) {
     const llm_arch_tiles *t = &p->tiles;
     int64_t most = t->most;
     if (t->by == LLM_TILES_LONGEST && p->size > 0) {
@@ -273,6 +332,13 @@ static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_pictur
         const int64_t n = (int64_t)t->grid[k][0] * t->grid[k][1];
         most = n > most ? n : most;
     }
+    return most;
+}
+
+/* Checks that no grid has more tiles than a picture may have. */
+static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_picture *p) {
+    const llm_arch_tiles *t = &p->tiles;
+    const int64_t most = most_tiles(p);
     if (t->by == LLM_TILES_FIT ? t->n_grid == 0 && t->most < 1 : t->most < 1)
         llm_arch_error(ev, e->mark, "tiles need `most`%s",
                        t->by == LLM_TILES_FIT ? " or a list of grids" : "");
@@ -286,6 +352,10 @@ static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_pictur
                        "tiles by ratio need a size that is a multiple of %lld pixels, the patches "
                        "of a block, and `above`, a number of pixels",
                        (long long)(p->patch * p->block));
+    else if (t->woven && (t->by == LLM_TILES_SHAPE || t->by == LLM_TILES_RATIO))
+        llm_arch_error(ev, e->mark, "tiles that are woven have the size of the whole");
+    else if (t->unpad && !(t->woven && t->fit == LLM_FIT_PAD))
+        llm_arch_error(ev, e->mark, "unpad goes with woven = 1 and fit = \"pad\"");
     else if (t->by == LLM_TILES_SHAPE ? p->fit != LLM_FIT_AREA
                                       : t->by != LLM_TILES_RATIO && p->fit != LLM_FIT_STRETCH &&
                                             p->fit != LLM_FIT_PAD && p->fit != LLM_FIT_CROP)
@@ -308,7 +378,7 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
     llm_arch_tiles t = {.least = 1};
     double color[3] = {0};
     int by, fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR;
-    int64_t first = 0;
+    int64_t first = 0, woven = 0, unpad = 0;
     if (!llm_arch_want_word(ev, arg[TILES_BY], v[TILES_BY], ways, sizeof ways / sizeof *ways,
                             &by) ||
         (v[TILES_LEAST] &&
@@ -320,33 +390,44 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
         (v[TILES_ABOVE] && !llm_arch_want_number(ev, arg[TILES_ABOVE], v[TILES_ABOVE], &t.above)) ||
         (v[TILES_WHOLE_FIRST] &&
          !llm_arch_want_whole(ev, arg[TILES_WHOLE_FIRST], v[TILES_WHOLE_FIRST], 0, 1, &first)) ||
+        (v[TILES_WOVEN] &&
+         !llm_arch_want_whole(ev, arg[TILES_WOVEN], v[TILES_WOVEN], 0, 1, &woven)) ||
+        (v[TILES_UNPAD] &&
+         !llm_arch_want_whole(ev, arg[TILES_UNPAD], v[TILES_UNPAD], 0, 1, &unpad)) ||
         (v[TILES_GRIDS] && !read_grids(ev, arg[TILES_GRIDS], v[TILES_GRIDS], p->size, &t)) ||
         (v[TILES_FIT] && !llm_arch_want_word(ev, arg[TILES_FIT], v[TILES_FIT], fits, 2, &fit)) ||
         (v[TILES_RESIZE] && !llm_arch_want_word(ev, arg[TILES_RESIZE], v[TILES_RESIZE], resizes,
                                                 N_RESIZES, &resize)) ||
         (v[TILES_COLOR] && !read_colors(ev, arg[TILES_COLOR], v[TILES_COLOR], 0, 255, color)))
         return ARCH_FAIL;
-    char *const texts[TILES_COUNT] = {[TILES_BEGIN] = t.begin,  [TILES_END] = t.end,
-                                      [TILES_TILE] = t.tile,    [TILES_NEXT] = t.next,
-                                      [TILES_LINE] = t.line,    [TILES_TILE_END] = t.tile_end,
-                                      [TILES_WHOLE] = t.whole,  [TILES_WHOLE_END] = t.whole_end,
-                                      [TILES_BESIDE] = t.beside};
-    for (int k = TILES_BEGIN; k <= TILES_BESIDE; k++)
-        if (!read_text(ev, arg[k], v[k], texts[k]))
+    char *const texts[TILES_COUNT] = {[TILES_BEGIN] = t.begin,   [TILES_END] = t.end,
+                                      [TILES_TILE] = t.tile,     [TILES_NEXT] = t.next,
+                                      [TILES_LINE] = t.line,     [TILES_TILE_END] = t.tile_end,
+                                      [TILES_WHOLE] = t.whole,   [TILES_WHOLE_END] = t.whole_end,
+                                      [TILES_BESIDE] = t.beside, [TILES_LINE_END] = t.line_end};
+    for (int k = 0; k < TILES_COUNT; k++) {
+        if (texts[k] && !read_text(ev, arg[k], v[k], texts[k]))
             return ARCH_FAIL;
+        if (texts[k])
+            count_marks(p, texts[k]);
+    }
     for (int k = 0; k < 3; k++)
         t.color[k] = (uint8_t)color[k];
     t.by = (llm_arch_tiling)by;
     t.fit = (llm_arch_fit)fit;
     t.resize = (llm_arch_resize)resize;
     t.whole_first = first == 1;
+    t.always = v[TILES_ABOVE] && t.above == 0;
+    t.woven = woven == 1;
+    t.unpad = unpad == 1;
     p->tiles = t;
     if (t.by == LLM_TILES_NONE)
         return *v[TILES_PICTURE];
     if (!check_tiles(ev, e, p))
         return ARCH_FAIL;
     const int64_t n_whole = llm_arch_picture_rows(p),
-                  n_tile = p->first + t.size / p->patch * (t.size / p->patch);
+                  n_tile = t.woven ? p->first + most_tiles(p) * (n_whole - p->first)
+                                   : p->first + t.size / p->patch * (t.size / p->patch);
     ev->preparing->row.most = n_tile > n_whole ? n_tile : n_whole;
     return *v[TILES_PICTURE];
 }
@@ -358,6 +439,8 @@ static int64_t most_in_line(const llm_arch_rows_of *row) {
     const llm_arch_picture *p = &row->picture;
     const bool is_square = !llm_arch_fit_is_counted(p->fit) && p->fit != LLM_FIT_AREA;
     const int64_t unit = p->patch * p->block;
+    if (p->tiles.woven && is_square) /* all tiles in one line */
+        return p->origin + most_tiles(p) * (p->size / p->patch);
     return p->origin +
            (is_square ? (p->size + unit - 1) / unit * p->block : (row->most - p->first) / p->block);
 }

@@ -10,11 +10,12 @@
 enum { MOST = 4000 }; /* pixels: sanitizers take long over more */
 
 static void prepare(const llm_picture *p, uint8_t choice) {
-    const int64_t patch = 1 + choice % 5, block = 1 + choice % 2;
+    const int64_t patch = 1 + choice % 5, block = choice % 9 == 8 ? 4 : 1 + choice % 2;
     const llm_arch_picture rule = {.patch = patch,
                                    .size = patch * block * (1 + choice % 7),
                                    .block = block,
-                                   .fit = (llm_arch_fit)(choice % (LLM_FIT_FILL + 1)),
+                                   .inner = {block > 1 ? 2 : 0},
+                                   .fit = (llm_arch_fit)(choice % (LLM_FIT_WITHIN + 1)),
                                    .resize = (llm_arch_resize)(choice / 6 % 5),
                                    .least = choice * 3,
                                    .most = choice * 3 + 40,

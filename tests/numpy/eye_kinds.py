@@ -569,6 +569,34 @@ class InternVL(Merged):
         return self.lin(gelu(self.lin(x, "mm.model.mlp.1")), "mm.model.mlp.3")
 
 
+class NemotronV2(Merged):
+    kind, merges, begin, end, pad = "nemotron_v2_vl", (1, 2, 3), "<img>", "</img>", True
+
+    def tensors(self):
+        self.patch_tensors(bias=False)
+        self.first = int(self.g.integers(2, 9))
+        self.about += f", {self.first} rows before the patches"
+        self.vector("v.class_embd", self.first, self.n)
+        self.matrix("v.position_embd", self.side**2, self.n, bias=False)
+        self.layers(fused=bool(self.g.integers(2)))
+        self.norm("mm.model.mlp.0", self.merge**2 * self.n, False)
+        self.matrix("mm.model.mlp.1", 30, self.merge**2 * self.n, bias=False)
+        self.matrix("mm.model.mlp.3", self.n_text, 30, bias=False)
+
+    def whole_of(self, a):
+        return fitted(a, self.side * self.p, self.side * self.p, self.how, True)
+
+    def start(self, x):
+        return x + self.w64["v.position_embd.weight"].reshape(x.shape)
+
+    def before(self, x):
+        return np.concatenate([self.w64["v.class_embd"], x])
+
+    def ends(self, x):
+        x = rms_norm(x[self.first:].reshape(-1, self.merge**2 * self.n), self.w64["mm.model.mlp.0.weight"], 1e-6)
+        return self.lin(np.maximum(self.lin(x, "mm.model.mlp.1"), 0) ** 2, "mm.model.mlp.3")
+
+
 class Llama4(Merged):
     kind, merges, begin, end, whole = "llama4", (1, 2), "<|image_start|>", "<|image_end|>", "<|image|>"
     pad, how = True, picture.PIL_LINEAR
@@ -753,4 +781,4 @@ class Pixtral(Eye):
 
 
 KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2vl-glm4": Qwen2VLGlm, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL, "deep granite": DeepGranite, "idefics3": Idefics3,
-         "internvl": InternVL, "llama4": Llama4, "llava-tiles": LlavaTiled, "pixtral": Pixtral, "minicpmv": MiniCPMV, "janus": Janus}
+         "internvl": InternVL, "llama4": Llama4, "nemotron-v2": NemotronV2, "llava-tiles": LlavaTiled, "pixtral": Pixtral, "minicpmv": MiniCPMV, "janus": Janus}

@@ -65,6 +65,15 @@ def cohere_weights(c, w):
             | (feed("mlp.shared_experts.", c["num_shared_experts"] * N_FF) if c["num_shared_experts"] else {})))
 
 
+def youtu_weights(c, w):
+    ends(c, w)
+    d, rot, r, dv, r_q = (c[key] for key in ("qk_nope_head_dim", "qk_rope_head_dim", "kv_lora_rank", "v_head_dim", "q_lora_rank"))
+    low = {"q_a_proj": (r_q, N_EMBD), "q_a_layernorm": r_q, "q_b_proj": (N_HEAD * (d + rot), r_q)} if r_q else {"q_proj": (N_HEAD * (d + rot), N_EMBD)}
+    low |= {"kv_a_proj_with_mqa": (r + rot, N_EMBD), "kv_a_layernorm": r, "kv_b_proj": (N_HEAD * (d + dv), r), "o_proj": (N_EMBD, N_HEAD * dv)}
+    for l in range(c["num_hidden_layers"]):
+        put(w, f"model.layers.{l}.", NORMS | FEED | {"self_attn." + name: shape for name, shape in low.items()})
+
+
 def older(changes, *without):
     """Other values in the form of transformers 4."""
     return lambda config: config if "rope_parameters" in config else {**{key: value for key, value in config.items() if key not in without}, **changes}
@@ -120,12 +129,18 @@ YARN = {"rope_type": "yarn", "rope_theta": 500.0, "factor": 4.0, "original_max_p
 COHERE = {**{key: value for key, value in BASE.items() if key != "rms_norm_eps"}, "model_type": "cohere2_moe", "num_hidden_layers": 4, "num_experts": N_EXPERT, "num_experts_per_tok": 2, "d": 16,
           "head_dim": 16, "logit_scale": 0.5, "sliding_window": 5, "expert_selection_fn": "sigmoid", "layer_types": ["full_attention", "sliding_attention", "sliding_attention", "full_attention"],
           "mlp_layer_types": ["dense", "sparse", "sparse", "sparse"], "prefix_dense_intermediate_size": 28}
+YOUTU = {**BASE, "model_type": "youtu", "rms_norm_eps": 1e-6, "num_key_value_heads": N_HEAD, "kv_lora_rank": 20, "q_lora_rank": 18, "qk_nope_head_dim": 10, "qk_rope_head_dim": 8, "v_head_dim": 14, "d": 8, "theta": 1.6e6, "tie_word_embeddings": True,
+         "embedding_initializer_range": 0.05}
 
 CLASSES = {
     "HunYuanMoEV1ForCausalLM": ({**BASE, "model_type": "hunyuan_v1_moe", "num_experts": N_EXPERT, "moe_topk": [2, 2, 2], "head_dim": 12, "moe_intermediate_size": [N_FF] * 3, "num_shared_expert": [1] * 3,
                                  "use_qk_norm": True, "norm_topk_prob": True, "use_mixed_mlp_moe": True, "write": older({"moe_topk": 2, "num_shared_expert": 1}, "moe_intermediate_size"), "routed_scaling_factor": 1.0}, hunyuan_weights, ["default", "dynamic-alpha"]),
     "HYV3ForCausalLM": ({**BASE, **SPARSE, "model_type": "hy_v3", "d": 16, "head_dim": 16, "num_shared_experts": 1, "router_scaling_factor": 1.5, "mlp_layer_types": ["dense", "sparse", "sparse"]},
                         hy3_weights, ["default", "yarn"]),
+    "YoutuForCausalLM": (YOUTU, youtu_weights, ["default"]),
+    "YoutuForCausalLM whole": ({**YOUTU, "q_lora_rank": None, "tie_word_embeddings": False}, youtu_weights, ["default"]),
+    "YoutuVLForConditionalGeneration": ({**YOUTU, "model_type": "youtu_vl", "how": {"class": "YoutuForCausalLM", "renamed": True}, "vision_config": {"hidden_size": 8},
+                                         "layout": lambda w: {**w, "siglip2.vision_model.post_layernorm.weight": w["model.norm.weight"], "merger.ln_q.weight": w["model.norm.weight"]}}, youtu_weights, ["default"]),
     "BambaForCausalLM": ({**BASE, "model_type": "bamba", "attn_layer_indices": [1], "mamba_n_heads": 8, "mamba_d_head": "auto", "mamba_n_groups": 1, "mamba_d_state": 8, "mamba_d_conv": 4,
                           "mamba_expand": 2, "mamba_chunk_size": 256, "mamba_conv_bias": True, "mamba_proj_bias": False, "attn_rotary_emb": 6, "partial": 0.5, "num_logits_to_keep": 1},
                          bamba_weights, ["default"]),

@@ -4,7 +4,7 @@ seeded pictures and sounds with their processors, in float64.
 
     sense_rows.py [--beside EMBED] [--mtmd FOLDER] NAME ..
 
---beside: in place of lines, how far llm-embed (its path) is from them. --mtmd: FOLDER/dots-ocr.bin has the rows of llama.cpp, float32, in place of transformers'. Needs torch, torchvision and transformers 5.24."""
+--beside: in place of lines, how far llm-embed (its path) is from them. --mtmd: FOLDER/dots-ocr.bin and FOLDER/youtu-vl.bin have the rows of llama.cpp, float32, in place of transformers'. Needs torch, torchvision and transformers 5.24."""
 import argparse
 import base64
 import json
@@ -58,7 +58,7 @@ class Case:
                 layout, more = self.parts(model, Image.fromarray(late_senses.medium("picture", size)))
                 ids, is_text = [ord("a"), ord("b")], [True, True]
                 for part in layout:
-                    new = [256 + inputs.index(part)] if isinstance(part, str) else [self.config["image_token_id"]] * part
+                    new = [256 + inputs.index(part) if part in inputs else ord(part)] if isinstance(part, str) else [self.config["image_token_id"]] * part
                     ids, is_text = ids + new, is_text + [isinstance(part, str)] * len(new)
                 ids, is_text = ids + [ord("c"), ord("d")], is_text + [True, True]
                 of = torch.tensor([ids])
@@ -89,6 +89,28 @@ class Case:
         data = np.concatenate(rows).astype("<f4")
         return {"name": name, "kind": self.kind, "config": {**written, "architectures": [self.of]}, "processor": self.processor, "shapes": late_senses.packed(shapes),
                 "media": self.media, "layouts": layouts, "n_row": data.shape[1], "rows": base64.b64encode(data.tobytes()).decode()}
+
+
+class Saved(Case):
+    """A class that transformers saves with other names than its modules have. `named` makes of such a name that of the folder."""
+
+    named = staticmethod(lambda name: name)
+
+    def model(self):
+        from safetensors.torch import load_file, save_file
+        cls = getattr(transformers, self.of)
+        config = cls.config_class(**self.config)
+        with tempfile.TemporaryDirectory() as folder:
+            cls._from_config(config).save_pretrained(folder)
+            path = f"{folder}/model.safetensors"
+            theirs = {k: list(v.shape) for k, v in load_file(path).items()}
+            shapes = {self.named(k): v for k, v in theirs.items() if k.startswith(self.tower)}
+            w = late_senses.weights(shapes)
+            save_file({k: torch.tensor(w[self.named(k)]) if self.named(k) in w else v for k, v in load_file(path).items()}, path, {"format": "pt"})
+            model, found = cls.from_pretrained(folder, dtype=self.dtype, attn_implementation="eager", experts_implementation="eager", output_loading_info=True)
+        if found["missing_keys"] or found["unexpected_keys"] or found["mismatched_keys"]:
+            raise SystemExit(f"names: {found}")
+        return model.eval(), shapes
 
 
 def double(x):
@@ -143,7 +165,7 @@ def glm(of="Glm4vForConditionalGeneration", **more):
         return ["<|begin_of_image|>", features(model.get_image_features(double(x["pixel_values"]), x["image_grid_thw"], return_dict=True)), "<|end_of_image|>"]
 
     rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1], "partial_rotary_factor": 1.0}
-    config = {"text_config": text_config("glm4v_text" if "Glm4v" in of else "glm_ocr_text", rope_parameters=rope), "vision_config": vision}
+    config = {"text_config": text_config({"Glm4vFor": "glm4v_text", "Glm4vMoe": "glm4v_moe_text"}.get(of[:8], "glm_ocr_text"), rope_parameters=rope), "vision_config": vision}
     return Case("picture", of, config, processor | {"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]},
                 ("model.visual.",), parts, [[40, 30], [9, 70], [120, 40]])
 
@@ -195,6 +217,212 @@ def qwen35_whole():
                 parts, [[40, 30], [70, 30]], words=("<|vision_start|>", "<|vision_end|>"))
 
 
+def minicpm(mode="16x"):
+    from transformers.models.minicpmv4_6.image_processing_pil_minicpmv4_6 import MiniCPMV4_6ImageProcessorPil
+    vision = {"num_hidden_layers": 3, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "image_size": 280, "patch_size": 4}
+    processor = {"patch_size": 4, "scale_resolution": 40, "max_slice_nums": 4, "slice_mode": True, "downsample_mode": mode, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+
+    def seen(picture):
+        x = MiniCPMV4_6ImageProcessorPil(**processor)(picture, return_tensors="pt")
+        return x, {"pixel_values": double(x["pixel_values"]), "target_sizes": x["target_sizes"], "downsample_mode": mode}
+
+    def parts(model, picture):
+        x, more = seen(picture)
+        whole, *tiles = model.get_image_features(**more, return_dict=True).pooler_output
+        out = ["<image>", whole, "</image>"]
+        for k, tile in enumerate(tiles):
+            out += ["\n"] * (k > 0 and k % x["grids"][0][1] == 0) + ["<slice>", tile, "</slice>"]
+        return out
+
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1], "partial_rotary_factor": 0.5, "mrope_interleaved": True}
+    text = text_config("qwen3_5_text", rope_parameters=rope, num_hidden_layers=4, layer_types=["linear_attention"] * 3 + ["full_attention"], vocab_size=260,
+                       linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=8, linear_value_head_dim=8, linear_conv_kernel_dim=4, tie_word_embeddings=True) | {"head_dim": 16}
+    config = {"text_config": text, "vision_config": vision, "insert_layer_id": 1, "downsample_mode": mode, "image_token_id": 3, "tie_word_embeddings": True}
+    case = Case("picture", "MiniCPMV4_6ForConditionalGeneration", config, processor, ("model.vision_tower.", "model.merger."), parts, [[40, 30], [9, 70], [90, 50]])
+    case.seen = seen
+    return case
+
+
+def minicpm_whole():
+    """Its text part turns the rows of a picture as words."""
+    of = minicpm()
+    of.kind, of.words, of.tower, of.media = "whole", ("<image>", "</image>", "<slice>", "</slice>"), ("",), [[40, 30], [70, 30]]
+
+    def parts(model, picture):
+        x, more = of.seen(picture)
+        n = [int(y.prod()) // 16 for y in more["target_sizes"]]
+        out = ["<image>", n[0], "</image>"]
+        for k, size in enumerate(n[1:]):
+            out += ["\n"] * (k > 0 and k % x["grids"][0][1] == 0) + ["<slice>", size, "</slice>"]
+        return out, more
+
+    of.parts = parts
+    return of
+
+
+KIMI_SAVES = {"language_model.model.blocks.": "language_model.model.layers.", "vision_tower.encoder.patch_embed.": "vision_tower.patch_embed.", "model.mm_projector.": "mm_projector."}
+KIMI_VL = {"mm_projector.proj.0.": "multi_modal_projector.linear_1.", "mm_projector.proj.2.": "multi_modal_projector.linear_2.", "mm_projector.": "multi_modal_projector."}
+
+
+def renaming(*tables):
+    """The name with the first of each table's beginnings that it has replaced."""
+    def named(name):
+        for table in tables:
+            old = next((x for x in table if name.startswith(x)), "")
+            name = table.get(old, "") + name[len(old):]
+        return name
+    return named
+
+
+def kimi(of="Kimi_K25ForConditionalGeneration"):
+    """Its processor needs torchvision; here, Pillow resizes pictures to the same sizes. Kimi-VL computes the same, with other names and limits."""
+    vision = {"num_hidden_layers": 3, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "patch_size": 4, "pos_emb_height": 5, "pos_emb_width": 5}
+    processor = {"patch_size": 4, "merge_size": 2, "max_patches": 80, "size": {"max_height": 512, "max_width": 512}, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+
+    def seen(picture):
+        w, h = picture.size
+        by = min(1, (80 / (max(1, w // 4) * max(1, h // 4))) ** 0.5)
+        small = picture.resize((max(1, int(w * by)), max(1, int(h * by))), Image.BICUBIC)
+        nx, ny = (-(-x // 8) * 2 for x in small.size)
+        a = Image.new("RGB", (4 * nx, 4 * ny))
+        a.paste(small)
+        x = (np.asarray(a, np.float64) / 255 - 0.5) / 0.4
+        return {"pixel_values": torch.tensor(x.reshape(ny, 4, nx, 4, 3).transpose(0, 2, 4, 1, 3).reshape(ny * nx, 3, 4, 4)), "image_grid_thw": torch.tensor([[1, ny, nx]])}
+
+    def parts(model, picture):
+        begin = "<|media_start|>image<|media_content|>" if "VL" in of else "<|media_begin|>image<|media_content|>"
+        return [begin, features(model.get_image_features(**seen(picture), return_dict=True)), "<|media_end|>"]
+
+    text = text_config("deepseek_v3", num_hidden_layers=2, moe_intermediate_size=8, n_routed_experts=4, num_experts_per_tok=2, n_group=1, topk_group=1, first_k_dense_replace=1, n_shared_experts=1,
+                       kv_lora_rank=8, q_lora_rank=8, qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8) | {"vocab_size": 259, "num_key_value_heads": 2, "head_dim": 4}
+    config = {"text_config": text, "vision_config": vision, "projection_hidden_size": 24, "tie_word_embeddings": False, "image_token_id": 3}
+    case = Saved("picture", "Kimi_K25ForConditionalGeneration", config, processor, ("vision_tower.", "mm_projector.", "model.mm_projector."), parts, [[40, 30], [9, 70], [60, 40]])
+    case.seen, case.named = seen, renaming(KIMI_SAVES)
+    return case
+
+
+def kimivl():
+    case = kimi("KimiVLForConditionalGeneration")
+    case.named, made = renaming(KIMI_SAVES, KIMI_VL), case.line
+
+    def line(name):
+        """With the configuration of Kimi-VL's folders."""
+        x = made(name)
+        vision = {"model_type": "moonvit", "patch_size": 4, "num_attention_heads": 3, "num_hidden_layers": 3, "hidden_size": 24, "intermediate_size": 40, "init_pos_emb_height": 5,
+                  "init_pos_emb_width": 5, "merge_kernel_size": [2, 2], "torch_dtype": "bfloat16"}
+        processor = {"patch_size": 4, "pad_input": True, "image_mean": [0.5] * 3, "image_std": [0.4] * 3, "in_token_limit": 80, "merge_kernel_size": [2, 2], "num_pooled_tokens": 1024}
+        return {**x, "config": {"architectures": ["KimiVLForConditionalGeneration"], "model_type": "kimi_vl", "text_config": {"hidden_size": N_TEXT}, "vision_config": vision}, "processor": processor}
+
+    case.line = line
+    return case
+
+
+def kimi_whole():
+    """With the names that transformers saves."""
+    of = kimi()
+    of.kind, of.words, of.tower, of.media, of.named = "whole", ("<|media_begin|>", "<|media_content|>", "<|media_end|>"), ("",), [[40, 30], [60, 40]], renaming()
+
+    def parts(model, picture):
+        x = of.seen(picture)
+        return ["<|media_begin|>", *"image", "<|media_content|>", int(x["image_grid_thw"].prod() // 4), "<|media_end|>"], x
+
+    of.parts = parts
+    return of
+
+
+def granite4():
+    """LLaVA-NeXT's processor needs torchvision; here, Pillow resizes pictures to the same sizes. Rows of all layers of the text stand side by side."""
+    vision = {"model_type": "siglip_vision_model", "hidden_size": 64, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 2, "image_size": 32, "patch_size": 4,
+              "vision_use_head": False}
+    grids = [[32, 64], [64, 32], [64, 64], [32, 96]]
+    processor = {"image_grid_pinpoints": grids, "size": {"height": 32, "width": 32}, "crop_size": {"height": 32, "width": 32}, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    text = text_config("granite4_vision_text", num_hidden_layers=8, embedding_multiplier=3.0, residual_multiplier=0.7, logits_scaling=2.0, attention_multiplier=0.4, tie_word_embeddings=True) | {"vocab_size": 258}
+    qformer = {"model_type": "blip_2_qformer", "num_hidden_layers": 1, "intermediate_size": 48, "cross_attention_frequency": 1, "max_position_embeddings": 2048, "use_qformer_text_input": False}
+    config = {"text_config": text, "vision_config": vision, "qformer_config": qformer, "downsample_rate": "2/4", "deepstack_layer_map": [[-2, 2], [-1, 0]], "spatial_vision_layer": -1,
+              "spatial_target_layers": [3, 4, 6, 7], "image_grid_pinpoints": grids, "vision_feature_select_strategy": "full", "image_token_index": 3, "image_token_id": 3, "tie_word_embeddings": True}
+
+    def seen(picture):
+        w, h = picture.size
+        gh, gw = transformers.image_processing_utils.select_best_resolution((h, w), grids)
+        by = (gw / w, gh / h)
+        size = (gw, min(-int(-(h * by[0]) // 1), gh)) if by[0] < by[1] else (min(-int(-(w * by[1]) // 1), gw), gh)
+        big = Image.new("RGB", (gw, gh))
+        big.paste(picture.resize(size, Image.BICUBIC), ((gw - size[0]) // 2, (gh - size[1]) // 2))
+        a = [np.asarray(picture.resize((32, 32), Image.BICUBIC), np.float64)]
+        a += [np.asarray(big, np.float64)[y : y + 32, x : x + 32] for y in range(0, gh, 32) for x in range(0, gw, 32)]
+        return {"pixel_values": torch.tensor(np.stack(a) / 255 * 2 - 1).permute(0, 3, 1, 2)[None], "image_sizes": torch.tensor([[h, w]])}
+
+    def parts(model, picture):
+        found = model.get_image_features(**seen(picture), vision_feature_select_strategy="full", return_dict=True).deepstack_features
+        found = [torch.cat(list(x)) if isinstance(x, (list, tuple)) else x for _, x in sorted(found, key=lambda f: f[0])]
+        return [torch.cat(found, 1), "\n"]
+
+    case = Case("picture", "Granite4VisionForConditionalGeneration", config, processor,
+                ("model.vision_tower.", "model.layerwise_projectors.", "model.spatial_projectors.", "model.image_newline"), parts, [[40, 30], [70, 20], [90, 50]])
+    case.seen = seen
+    return case
+
+
+def granite4_whole():
+    of = granite4()
+    of.kind, of.words, of.tower, of.media = "whole", (), ("",), [[40, 30], [90, 50]]
+    rows = of.parts
+
+    def parts(model, picture):
+        return [len(rows(model, picture)[0]), "\n"], of.seen(picture)
+
+    of.parts = parts
+    return of
+
+
+def exaone():
+    vision = {"depth": 4, "hidden_size": 48, "intermediate_size": 40, "num_heads": 4, "num_key_value_heads": 2, "patch_size": 4, "spatial_merge_size": 2, "temporal_patch_size": 2,
+              "out_hidden_size": N_TEXT, "window_size": 16, "fullatt_block_indexes": [1, 3]}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "min_pixels": 8 * 64, "max_pixels": 40 * 64, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+
+    def seen(picture):
+        more = {k: v for k, v in processor.items() if "pixels" not in k}
+        x = transformers.Qwen2VLImageProcessor(**more, size={"shortest_edge": 8 * 64, "longest_edge": 40 * 64})(picture, return_tensors="pt")
+        return {"pixel_values": double(x["pixel_values"]), "image_grid_thw": x["image_grid_thw"]}
+
+    def parts(model, picture):
+        return ["<vision>", features(model.get_image_features(**seen(picture), return_dict=True)), "</vision>"]
+
+    text = text_config("exaone4", num_hidden_layers=4, tie_word_embeddings=True, sliding_window=5, sliding_window_pattern=4) | {"vocab_size": 258}
+    config = {"text_config": text, "vision_config": vision, "image_token_id": 3, "tie_word_embeddings": True}
+    case = Case("picture", "Exaone4_5_ForConditionalGeneration", config, processor, ("model.visual.",), parts, [[40, 30], [9, 70], [60, 40]])
+    case.seen = seen
+    return case
+
+
+def exaone_whole():
+    of = exaone()
+    of.kind, of.words, of.tower, of.media = "whole", ("<vision>", "</vision>"), ("",), [[40, 30], [60, 40]]
+
+    def parts(model, picture):
+        x = of.seen(picture)
+        return ["<vision>", int(x["image_grid_thw"].prod() // 4), "</vision>"], x
+
+    of.parts = parts
+    return of
+
+
+def minimax():
+    """Its processor needs torchvision; that of Qwen2-VL makes the same of pictures."""
+    vision = {"num_hidden_layers": 3, "hidden_size": 48, "intermediate_size": 40, "num_attention_heads": 3, "patch_size": 4, "spatial_merge_size": 2, "temporal_patch_size": 2, "image_size": 64}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}, "resample": 3,
+                 "image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]}
+
+    def parts(model, picture):
+        x = transformers.Qwen2VLImageProcessor(**processor)(picture, return_tensors="pt")
+        return ["]<]start of image[>[", features(model.get_image_features(double(x["pixel_values"]), x["image_grid_thw"], return_dict=True)), "]<]end of image[>["]
+
+    text = text_config("minimax_m3_vl_text", num_local_experts=4, num_experts_per_tok=2, moe_intermediate_size=8)
+    config = {"text_config": text, "vision_config": vision, "projector_hidden_size": 20, "image_token_index": 3}
+    case = Saved("picture", "MiniMaxM3SparseForConditionalGeneration", config, processor, ("vision_tower.", "multi_modal_projector.", "patch_merge_mlp."), parts, [[40, 30], [9, 70], [60, 40]])
+    return case
+
+
 def turned_whole(of, words, processor, merge=4):
     """The whole of a model whose text turns the rows of a picture by time, line and column."""
     of.kind, of.words, of.tower, of.media = "whole", words, ("",), [[40, 30], [70, 30]]
@@ -238,6 +466,21 @@ def dots():
     processor = {"patch_size": 4, "merge_size": 2, "min_pixels": 64, "max_pixels": 40 * 64, "image_mean": [0.48145466, 0.4578275, 0.40821073],
                  "image_std": [0.26862954, 0.26130258, 0.27577711], "resample": 3}
     return Other("DotsOCRForCausalLM", {"hidden_size": N_TEXT, "vision_config": vision}, processor, shapes, [[40, 32, 20], [16, 56, 14]], ("<|img|>", "<|endofimg|>"))
+
+
+def youtu():
+    vision = {"model_type": "siglip2_vision_model", "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 4, "num_attention_heads": 3, "num_channels": 3, "patch_size": 4,
+              "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6, "window_size": 16, "fullatt_block_indexes": [1, 3], "out_hidden_size": N_TEXT, "spatial_merge_size": 2,
+              "tokens_per_second": 2, "num_patches": 256}
+    tower = "siglip2.vision_model."
+    shapes = {tower + "embeddings.patch_embedding.weight": [24, 48], tower + "embeddings.patch_embedding.bias": [24], tower + "post_layernorm.weight": [24], tower + "post_layernorm.bias": [24],
+              "merger.ln_q.weight": [24], "merger.mlp.0.weight": [96, 96], "merger.mlp.0.bias": [96], "merger.mlp.2.weight": [N_TEXT, 96], "merger.mlp.2.bias": [N_TEXT]}
+    for part, shape in {"layer_norm1": [24], "layer_norm2": [24], **{f"self_attn.{x}_proj": [24, 24] for x in ("q", "k", "v", "out")}, "mlp.fc1": [40, 24], "mlp.fc2": [24, 40]}.items():
+        for l in range(4):
+            shapes |= {f"{tower}encoder.layers.{l}.{part}.weight": shape, f"{tower}encoder.layers.{l}.{part}.bias": shape[:1]}
+    processor = {"patch_size": 4, "max_num_patches": 160, "resample": 2, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    return Other("YoutuVLForConditionalGeneration", {"hidden_size": N_TEXT, "vision_config": vision}, processor, shapes, [[40, 32, 20], [16, 56, 14], [64, 40, 40]],
+                 ("<|vision_start|>", "<|vision_end|>"))
 
 
 def lfm2():
@@ -316,6 +559,14 @@ def muse():
     config = {"text_config": text_config("muse_glimmer_text"), "vision_config": vision, "out_hidden_size": 96, "projector_hidden_size": 20}
     return Case("picture", "MuseGlimmerForConditionalGeneration", config, processor, ("model.vision_tower.", "model.vision_adapter.", "model.vision_projection."), parts,
                 [[40, 30], [64, 8], [72, 40]])
+
+
+def glm_experts():
+    of = turned_whole(glm("Glm4vMoeForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor")
+    case = Saved(*(getattr(of, x) for x in ("kind", "of", "config", "processor", "tower", "parts", "media")), words=of.words)
+    case.config["tie_word_embeddings"] = case.config["text_config"]["tie_word_embeddings"] = False
+    case.config["text_config"] |= {"moe_intermediate_size": 8, "n_routed_experts": 4, "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "first_k_dense_replace": 1, "n_shared_experts": 1}
+    return case
 
 
 def wave(x):
@@ -446,7 +697,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():

@@ -3,7 +3,9 @@
 
 #include "alloc_fail.h"
 #include "ggl/internal/text.h"
+#include "picture/order.h"
 #include "picture/prepare.h"
+#include "picture/tiles.h"
 #include "picture_bytes.h"
 #include "test.h"
 
@@ -424,6 +426,20 @@ TEST(fits) {
     rule.least = 28 * 28, rule.most = 9 * 28 * 28;
     expect_fit(&rule, 20, 1000, 28, 252);
     expect_fit(&rule, 100, 4, 252, 28);
+    rule.fit = LLM_FIT_STEPS;
+    rule.least = 1, rule.most = 28 * 28 * 4;
+    expect_fit(&rule, 30, 20, 56, 28);
+    expect_fit(&rule, 100, 50, 56, 28);     /* by 0.54 */
+    expect_fit(&rule, 9000, 10000, 28, 56); /* no step is small enough */
+    expect_fit(&rule, 60000, 1000, 112, 28);
+    rule.fit = LLM_FIT_WITHIN;
+    expect_fit(&rule, 30, 5, 56, 28);  /* not enlarged */
+    expect_fit(&rule, 69, 69, 84, 84); /* 4 x 4 of its patches are whole */
+    expect_fit(&rule, 140, 140, 56, 56);
+    expect_fit(&rule, 1000, 10, 476, 28); /* a thin one counts as a patch high */
+    rule.size = 28;
+    expect_fit(&rule, 140, 70, 28, 28);
+    rule.size = 0;
     rule.fit = LLM_FIT_LONGEST;
     rule.patch = 16, rule.block = 1, rule.size = 1024;
     expect_fit(&rule, 1024, 1024, 1024, 1024);
@@ -459,7 +475,7 @@ TEST(rules_and_shapes_without_a_size) {
     rule.least = rule.most + 1;
     CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_USAGE);
     rule.least = 1, rule.most = 28 * 28 - 1; /* no whole block */
-    for (rule.fit = LLM_FIT_FOLLOW; rule.fit <= LLM_FIT_FILL; rule.fit++)
+    for (rule.fit = LLM_FIT_FOLLOW; rule.fit <= LLM_FIT_WITHIN; rule.fit++)
         if (llm_arch_fit_is_counted(rule.fit))
             CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_USAGE);
     rule = follows;
@@ -528,6 +544,93 @@ TEST(rows_need_whole_blocks) {
     CHECK_HAS(err.msg, "28 x 42 pixels, which are no blocks of 2 x 2 patches of 14");
     CHECK(r == NULL);
     llm_picture_free(p);
+}
+
+/* Squares of 2 x 2 patches within blocks of 4 x 4. */
+TEST(blocks_of_smaller_squares) {
+    static const int y[] = {0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3};
+    static const int x[] = {0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3};
+    llm_picture *p;
+    llm_picture_rows *r;
+    llm_picture_fit f;
+    ggl_error err = {0};
+    llm_arch_picture rule = follows;
+    rule.patch = 1, rule.block = 4, rule.inner[0] = 2;
+    REQUIRE_OK(llm_picture_new(&p, 8, 8, "x", &err), &err);
+    REQUIRE_OK(llm_picture_rows_new(&r, &rule, p, "x", &err), &err);
+    for (int k = 0; k < 64; k++) {
+        CHECK_INT(r->y[k], k / 32 * 4 + y[k % 16]);
+        CHECK_INT(r->x[k], k / 16 % 2 * 4 + x[k % 16]);
+    }
+    llm_picture_rows_free(r);
+    llm_picture_free(p);
+    rule.inner[0] = 3;
+    CHECK_INT(llm_picture_fit_for(&f, &rule, 8, 8, "x", &err), GGL_USAGE);
+}
+
+/* Tiles of 4 x 4 patches, in these squares of 2 x 2: rows of squares stand line by line through all tiles. */
+TEST(woven_tiles) {
+    llm_picture *p, *all;
+    llm_picture_tiles t;
+    llm_picture_rows *r;
+    llm_picture_order o;
+    int32_t place[3 * 9];
+    ggl_error err = {0};
+    llm_arch_picture rule = {
+        .patch = 1,
+        .size = 4,
+        .block = 4,
+        .inner = {2},
+        .first = 4,
+        .table = 4,
+        .std = {1, 1, 1},
+        .n_marks = 1,
+        .line_end = "{0}",
+        .tiles = {
+            .by = LLM_TILES_FIT, .n_grid = 1, .grid = {{2, 1}}, .fit = LLM_FIT_PAD, .woven = true}};
+    REQUIRE_OK(llm_picture_new(&p, 4, 3, "x", &err), &err);
+    REQUIRE_OK(llm_picture_tiles_for(&t, &rule, 4, 3, "x", &err), &err);
+    CHECK_INT(t.nx, 0); /* as small as a tile */
+    rule.tiles.always = true;
+    REQUIRE_OK(llm_picture_tiles_for(&t, &rule, 4, 3, "x", &err), &err);
+    REQUIRE_OK(llm_picture_all_tiles(&all, &rule, &t, p, "x", &err), &err);
+    CHECK_INT(all->width, 8);
+    CHECK_INT(all->height, 4);
+    REQUIRE_OK(llm_picture_rows_new(&r, &rule, all, "x", &err), &err);
+    CHECK_INT(r->n, 36);
+    CHECK_INT(r->x[4 + 16], 4);           /* the second tile's first patch, */
+    CHECK_INT(r->entry[4 * (4 + 16)], 0); /* with the first position */
+    for (int k = 0; k < 9; k++) {
+        place[3 * k] = k == 0 ? LLM_PICTURE_APART : 0;
+        place[3 * k + 1] = r->y[4 * k] / 2;
+        place[3 * k + 2] = r->x[4 * k] / 2;
+    }
+    REQUIRE_OK(llm_picture_order_new(&o, &rule, place, 9, &err), &err);
+    static const int want[] = {1, 2, 5, 6, LLM_PICTURE_LINE, 3, 4, 7, 8, LLM_PICTURE_LINE};
+    CHECK_INT(o.n, 10);
+    for (int k = 0; k < 10 && o.n == 10; k++)
+        CHECK_INT(o.at[k], want[k]);
+    llm_picture_order_fini(&o);
+    llm_picture_rows_free(r);
+    llm_picture_free(all);
+    llm_picture_free(p);
+}
+
+static void expect_seen(int64_t width, int64_t height, int64_t nx, int64_t ny, int64_t left,
+                        int64_t right, int64_t top, int64_t bottom) {
+    int64_t at[4];
+    llm_picture_seen_cells(width, height, nx, ny, &at[0], &at[1], &at[2], &at[3]);
+    CHECK_INT(at[0], left);
+    CHECK_INT(at[1], right);
+    CHECK_INT(at[2], top);
+    CHECK_INT(at[3], bottom);
+}
+
+TEST(cells_that_show_the_picture) {
+    expect_seen(40, 30, 8, 4, 1, 7, 0, 4);   /* 5.3 columns: one around on each side */
+    expect_seen(70, 20, 12, 4, 0, 12, 0, 4); /* 3.4 lines */
+    expect_seen(30, 40, 6, 8, 0, 6, 0, 8);
+    expect_seen(1, 100, 2, 4, 1, 1, 0, 4); /* less than a column: none */
 }
 
 static bool prepare(void *arg) {

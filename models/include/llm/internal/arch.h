@@ -252,13 +252,15 @@ typedef enum llm_arch_fit {
     LLM_FIT_LONGEST, /* no side longer than size, made smaller if need be, and rounded up to whole blocks; stretched */
     LLM_FIT_AREA, /* about size * size pixels in its own shape, sides of whole blocks; stretched */
     LLM_FIT_ASPECT, /* near its own size, made smaller for `most` pixels: sides of whole blocks, each rounded up or down, in the nearest shape; stretched */
-    LLM_FIT_FILL /* as large as it can be in its own shape: sides of whole blocks, rounded down, with `most` pixels at most; stretched */
+    LLM_FIT_FILL, /* as large as it can be in its own shape: sides of whole blocks, rounded down, with `most` pixels at most; stretched */
+    LLM_FIT_STEPS, /* its own size, or smaller by steps of a fiftieth of it, until it has at most `most` pixels: sides rounded up to whole blocks; stretched */
+    LLM_FIT_WITHIN /* its own size, made smaller if its whole patches have more than `most` pixels, or a side more than `size`; in whole blocks, at their left and top */
 } llm_arch_fit;
 
 /* True for fits with a number of pixels, `most`; the others have a size. */
 static inline bool llm_arch_fit_is_counted(llm_arch_fit fit) {
     return fit == LLM_FIT_FOLLOW || fit == LLM_FIT_FOLLOW_PAD || fit == LLM_FIT_ASPECT ||
-           fit == LLM_FIT_FILL;
+           fit == LLM_FIT_FILL || fit == LLM_FIT_STEPS || fit == LLM_FIT_WITHIN;
 }
 
 /* How the values between pixels are computed. */
@@ -305,13 +307,19 @@ typedef struct llm_arch_tiles {
     llm_arch_fit fit; /* of the picture into the grid: STRETCH or PAD */
     llm_arch_resize resize;
     uint8_t color[3];
-    bool whole_first;                                  /* before the tiles; else after them */
+    bool whole_first; /* before the tiles; else after them */
+    bool always;      /* of FIT: also of a small picture */
+    bool woven; /* all tiles are one part, whose rows stand line by line, through all of them */
+    bool unpad; /* without the rows that show only what is around the picture */
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT];     /* before and after all tiles */
     char tile[LLM_ARCH_TEXT], tile_end[LLM_ARCH_TEXT]; /* before and after each */
     char next[LLM_ARCH_TEXT], line[LLM_ARCH_TEXT]; /* between two of a line, between two lines */
     char whole[LLM_ARCH_TEXT], whole_end[LLM_ARCH_TEXT];
-    char beside[LLM_ARCH_TEXT]; /* in place of `whole`, where there are tiles; "": `whole` */
+    char beside[LLM_ARCH_TEXT];   /* in place of `whole`, where there are tiles; "": `whole` */
+    char line_end[LLM_ARCH_TEXT]; /* behind each line of a tile's rows; "": the picture's */
 } llm_arch_tiles;
+
+enum { LLM_ARCH_MAX_INNER = 2, LLM_ARCH_MAX_ROW_MARKS = 10 };
 
 /* A picture that becomes rows, one for each patch of patch x patch pixels, [patch, patch, 3]: x within the patch first, then y, then red,
  * green and blue. A value is (byte / 255 - mean) / std. */
@@ -319,6 +327,8 @@ typedef struct llm_arch_picture {
     int64_t patch; /* 0: the input is not from a picture */
     int64_t size;  /* of the other fits: pixels of a side */
     int64_t block; /* patches of a side of a block, whose rows stand together; 1: no blocks */
+    int64_t inner
+        [LLM_ARCH_MAX_INNER]; /* the same of the smaller squares of which a block consists, and of those in these; 0 or 1: none */
     llm_arch_fit fit;
     llm_arch_resize resize;
     int64_t least, most; /* of fits with a number of pixels */
@@ -335,6 +345,9 @@ typedef struct llm_arch_picture {
         crossed; /* the n-th patch, line by line, has the positions of the n-th one of a picture with as many lines as this one has columns */
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT]; /* texts around the rows in a prompt */
     char line[LLM_ARCH_TEXT];                      /* between two lines of rows */
+    char line_end[LLM_ARCH_TEXT];                  /* behind each of them */
+    int n_marks; /* so many of the first rows that are made stand only where a text has {0}, {1} .. */
+    bool in_turn; /* in a text, its rows have one place after the other, as words have */
     llm_arch_tiles tiles;
 } llm_arch_picture;
 
