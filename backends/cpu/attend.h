@@ -91,15 +91,16 @@ static inline float cpu_attend_per_head(const cpu_view *v, int64_t head, int64_t
                             (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])))[v->ne[0] == 1 ? 0 : head];
 }
 
-/* Returns the positions that token l reads alone; NULL: it sees all up to its own. */
-static inline const float *cpu_attend_chosen(const cpu_task *t, int64_t l) {
+/* Returns the positions of head g of the store that token l reads alone; NULL: it sees all up to its own. */
+static inline const float *cpu_attend_chosen(const cpu_task *t, int64_t l, int64_t g) {
     const cpu_view *v = &t->src[ATTEND_CHOSEN];
-    return v->p ? (const float *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])) : NULL;
+    const size_t list = v->ne[1] == 1 ? 0 : (size_t)g * v->nb[1];
+    return v->p ? (const float *)(v->p + list + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])) : NULL;
 }
 
-/* Returns the rows that token l sees; if they are chosen, by their places among them. */
-static inline ggl_visible cpu_attend_visible(const cpu_task *t, int64_t l) {
-    const float *chosen = cpu_attend_chosen(t, l);
+/* Returns the rows of head g of the store that token l sees; if they are chosen, by their places among them. */
+static inline ggl_visible cpu_attend_visible(const cpu_task *t, int64_t l, int64_t g) {
+    const float *chosen = cpu_attend_chosen(t, l, g);
     if (chosen)
         return (ggl_visible){cpu_attend_number(&t->src[ATTEND_SLOT], l), 0,
                              ggl_n_chosen(chosen, t->src[ATTEND_CHOSEN].ne[0])};

@@ -189,7 +189,7 @@ static void group_begin(group *g, const cpu_task *t, int64_t store_head, int64_t
 static void group_add(group *g, int64_t l, int64_t head) {
     const cpu_task *t = g->t;
     const ggl_visible v = g->n > 0 && g->chosen ? (ggl_visible){g->slot, g->from[0], g->end[0]}
-                                                : cpu_attend_visible(t, l);
+                                                : cpu_attend_visible(t, l, g->store_head);
     const int q = g->n++;
     g->token[q] = l;
     g->head[q] = head;
@@ -204,7 +204,7 @@ static void group_add(group *g, int64_t l, int64_t head) {
     g->last = cpu_max(g->last, v.end - 1);
     g->all_from = cpu_max(g->all_from, v.first);
     g->all_end = cpu_min(g->all_end, v.end);
-    g->chosen = cpu_attend_chosen(t, l);
+    g->chosen = cpu_attend_chosen(t, l, g->store_head);
 }
 
 /* The queries of a store head are numbered token by token, and within a token head by head; a unit
@@ -225,7 +225,7 @@ static unit_queries queries_of(const cpu_task *t, int64_t u) {
 
 /* True if token l sees none of the rows that the group's queries see: its pages would be computed in vain for all but it. */
 static bool is_apart(const group *g, int64_t l) {
-    const ggl_visible v = cpu_attend_visible(g->t, l);
+    const ggl_visible v = cpu_attend_visible(g->t, l, g->store_head);
     return g->n > 0 && (v.first > g->last || v.end <= g->first);
 }
 
@@ -315,12 +315,14 @@ static int64_t queries_of_group(const cpu_task *t) {
 
 /* Divides the work into units, and sets t->unit.attend. */
 static void attend_begin(cpu_task *t) {
-    int64_t n_store = t->step->attend.kept[0].store->ne[1], per = t->dst.ne[1] / n_store,
-            longest = 0, seen = 0;
-    for (int64_t l = 0; l < t->n; l++) {
-        const ggl_visible v = cpu_attend_visible(t, l);
+    const int64_t n_store = t->step->attend.kept[0].store->ne[1], per = t->dst.ne[1] / n_store,
+                  n_lists = cpu_attend_is_chosen(t->step) ? t->src[ATTEND_CHOSEN].ne[1] : 1;
+    int64_t longest = 0, seen = 0, end = 0;
+    for (int64_t i = 0; i < t->n * n_lists; i++) {
+        const ggl_visible v = cpu_attend_visible(t, i / n_lists, i % n_lists);
         longest = cpu_max(longest, v.end - v.first);
         seen += v.end - v.first;
+        end = cpu_max(end, v.end);
     }
     t->unit.attend.group_size = queries_of_group(t);
     t->unit.attend.n_groups =
@@ -328,13 +330,12 @@ static void attend_begin(cpu_task *t) {
     t->n_units = t->unit.attend.n_groups * n_store;
     t->unit.attend.n_spans = 0;
     if (t->n == 1 && longest > SPAN && t->n_threads > 1 && t->n_units < 4 * t->n_threads) {
-        const ggl_visible v = cpu_attend_visible(t, 0);
-        t->unit.attend.first_span = v.first / SPAN;
-        t->unit.attend.n_spans = (v.end - 1) / SPAN - t->unit.attend.first_span + 1;
+        t->unit.attend.first_span = cpu_attend_visible(t, 0, 0).first / SPAN;
+        t->unit.attend.n_spans = (end - 1) / SPAN - t->unit.attend.first_span + 1;
         t->n_units *= t->unit.attend.n_spans;
     }
     t->cost = 2 * (double)(t->src[ATTEND_Q].ne[0] + t->dst.ne[0]) * (double)seen *
-              (double)t->dst.ne[1] / (double)t->n_units;
+              (double)t->dst.ne[1] / (double)(n_lists * t->n_units);
 }
 
 /* The partial results in a thread's scratch: of a page, of a span and of all. */

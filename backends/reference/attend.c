@@ -56,11 +56,16 @@ int64_t ggl_ref_attend_scratch(const ggl_tensor *node) {
     return n_head * (q->ne[0] + most + 1 + node->ne[0]) + q->ne[0];
 }
 
-/* Returns the number of rows that token l reads by the positions that were chosen for it. */
-static int64_t n_chosen(const step_args *a, int64_t l) {
+/* Returns which of a token's lists of chosen positions head g of the store has. */
+static int64_t list_of(const view *chosen, int64_t g) {
+    return chosen->ne[1] == 1 ? 0 : g;
+}
+
+/* Returns the number of rows of head g that token l reads by the positions that were chosen for it. */
+static int64_t n_chosen(const step_args *a, int64_t g, int64_t l) {
     const view *v = &a->src[ATTEND_CHOSEN];
     int64_t n = 0;
-    while (n < v->ne[0] && !(ggl_ref_get(v, n, 0, 0, l) < 0))
+    while (n < v->ne[0] && !(ggl_ref_get(v, n, list_of(v, g), 0, l) < 0))
         n++;
     return n > 0 ? n : 1;
 }
@@ -68,8 +73,9 @@ static int64_t n_chosen(const step_args *a, int64_t l) {
 /* Returns the position of the p-th row that a token sees. */
 static int64_t position_of(const step_args *a, const share *s, int64_t p) {
     const view *v = &a->src[ATTEND_CHOSEN];
-    return v->data ? ggl_chosen_position((float)ggl_ref_get(v, p, 0, 0, s->l), s->pos)
-                   : s->first + p;
+    return v->data
+               ? ggl_chosen_position((float)ggl_ref_get(v, p, list_of(v, s->g), 0, s->l), s->pos)
+               : s->first + p;
 }
 
 /* Returns the most rows that a token can see. */
@@ -97,7 +103,7 @@ static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int6
     s.first = v.end - s.n_pos;
     if (a->src[ATTEND_CHOSEN].data) {
         s.first = 0;
-        s.n_pos = n_chosen(a, l);
+        s.n_pos = n_chosen(a, g, l);
     }
     s.query = a->attend;
     s.score = s.query + s.n_head * q->ne[0];

@@ -362,9 +362,13 @@ static bool shape_chosen(ggl_graph *g, ggl_tensor *y) {
                   {ATTEND_WITHIN, "a part of the rows"},
                   {ATTEND_END, "the ends of texts"}};
     const ggl_tensor *chosen = y->src[ATTEND_CHOSEN];
-    if (chosen->n_dims > 1 || !ggl_is_batched(chosen))
-        return fail(g, y, "with chosen %s: a row of positions of each element is needed",
-                    TEXT(chosen));
+    const int64_t n_store = y->src[ATTEND_KV]->src[CACHE_K]->ne[1];
+    if (chosen->n_dims > 2 || (chosen->ne[1] != 1 && chosen->ne[1] != n_store) ||
+        !ggl_is_batched(chosen))
+        return fail(g, y,
+                    "with chosen %s: a row of positions of each element is needed, or one for each "
+                    "of %" PRId64 " heads of keys",
+                    TEXT(chosen), n_store);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (y->src[others[i].src])
             return fail(g, y, "to chosen rows, with %s beside them", others[i].name);
@@ -415,25 +419,29 @@ static bool shape_choose_rows(ggl_graph *g, ggl_tensor *y) {
     const ggl_tensor *q = y->src[CHOOSE_ROWS_Q], *kv = y->src[CHOOSE_ROWS_KV],
                      *w = y->src[CHOOSE_ROWS_W];
     enum { MOST_POSITIONS = 1 << 24 }; /* f32 holds those below */
-    int64_t k, every;
+    int64_t k, every, own = 0;
     if (kv->op != GGL_OP_CACHE)
         return fail(g, y, "needs a cache as its second argument");
     const ggl_tensor *keys = kv->src[CACHE_K];
     if (q->n_dims < 1 || q->n_dims > 2 || q->ne[0] != keys->ne[0] || keys->ne[1] != 1)
         return fail(g, y, "of %s over keys %s: the keys have one head", TEXT(q), TEXT(keys));
-    if (w->n_dims > 1 || w->ne[0] != q->ne[1])
+    if (w && (w->n_dims > 1 || w->ne[0] != q->ne[1]))
         return fail(g, y, "with w %s: one number for each of %" PRId64 " heads is needed", TEXT(w),
                     q->ne[1]);
     if (!whole(g, y, CHOOSE_ROWS_BEST, "best", 1, MOST_POSITIONS, &k) ||
         !whole(g, y, CHOOSE_ROWS_EVERY, "every", 1, MOST_POSITIONS, &every))
+        return false;
+    const bool near_too = ggl_choice_is_of_all(y);
+    if (near_too && !whole(g, y, CHOOSE_ROWS_NEAR, "near", 0, k, &own))
         return false;
     if (g->params.n_pos > MOST_POSITIONS || k > MOST_POSITIONS / every)
         return fail(g, y,
                     "among %" PRId64 " positions, %" PRId64 " groups of %" PRId64
                     ": at most %d positions have exact numbers",
                     g->params.n_pos, k, every, MOST_POSITIONS);
-    y->n_dims = 1;
-    y->ne[0] = k * every + every - 1;
+    y->n_dims = w ? 1 : q->n_dims;
+    y->ne[0] = k * every + (near_too ? 0 : every - 1);
+    y->ne[1] = w ? 1 : q->ne[1];
     return true;
 }
 

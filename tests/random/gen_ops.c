@@ -758,15 +758,18 @@ static int make_attend_chosen(gen *g) {
     if (index < 0 || cache < 0 || node(g, node(g, index)->src[0])->ne[1] != 1)
         return -1;
     const int d = node(g, node(g, index)->src[0])->ne[0], h = 1 + choose(g, 4);
-    const int from[3] = {heads_of(g, d, h), index, any_vector(g, h)}, best = 1 + choose(g, 6),
-              every = chance(g, 2) ? 1 : 1 + choose(g, 3), n = best * every + every - 1;
-    const double num[2] = {best, every};
-    const int chosen = add(g, R_CHOOSE_ROWS, 3, from, 2, num);
+    const int k = node(g, cache)->src[0], v = node(g, cache)->src[1];
+    const bool apart = chance(g, 2), near_too = chance(g, 2); /* a list for each head of keys */
+    const int lists = apart ? node(g, k)->ne[1] : 1, best = 1 + choose(g, apart ? 3 : 6),
+              every = chance(g, 2) ? 1 : 1 + choose(g, 3);
+    const int from[3] = {heads_of(g, d, apart ? lists : h), index, apart ? -1 : any_vector(g, h)};
+    const double num[3] = {best, every, near_too ? choose(g, best + 1) : NAN};
+    const int chosen = add(g, R_CHOOSE_ROWS, 3, from, 3, num),
+              ne[2] = {best * every + (near_too ? 0 : every - 1), lists};
     g->p->node[chosen].batched = true;
-    set_shape(g, chosen, 1, &n);
+    set_shape(g, chosen, apart ? node(g, from[0])->n_dims : 1, ne);
     set_magnitude(g, chosen, 64);
-    const int k = node(g, cache)->src[0], v = node(g, cache)->src[1],
-              heads = node(g, k)->ne[1] * (1 + choose(g, 2)),
+    const int heads = node(g, k)->ne[1] * (1 + choose(g, 2)),
               q = heads_of(g, node(g, k)->ne[0], heads);
     int src[10] = {q, cache, one_for_each_head(g, heads), -1, -1, -1, -1, -1, -1, chosen};
     const double option[3] = {chance(g, 2) ? NAN : 0.25, NAN, chance(g, 3) ? 2 : NAN};

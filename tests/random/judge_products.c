@@ -368,28 +368,51 @@ static void attend_head(const judge *j, const r_node *t, const attention *a, num
     }
 }
 
-/* The sum over heads of w times what is above 0 of the product with the key at position p. */
-static number choice_score(const judge *j, const r_node *t, const number *key) {
+/* The product of head h with a key. */
+static number choice_product(const judge *j, const r_node *t, int h, const number *key) {
     const r_node *q = &j->p->node[t->src[0]];
+    const number *x = j->value[t->src[0]] + h * q->ne[0];
+    double product = 0, off = 0, size = 0;
+    for (int i = 0; i < q->ne[0]; i++) {
+        product += x[i].v * key[i].v;
+        off += fabs(x[i].v) * key[i].e + fabs(key[i].v) * x[i].e + x[i].e * key[i].e;
+        size += fabs(x[i].v * key[i].v);
+    }
+    return isfinite(product) ? (number){product, off + (q->ne[0] + 2) * UNIT * size, 0} : unknown();
+}
+
+/* The score of a key: the sum over heads of w times what is above 0 of the product; without w, the product of head `list`. */
+static number choice_score(const judge *j, const r_node *t, int list, const number *key) {
+    const int n_heads = j->p->node[t->src[0]].ne[1];
     double v = 0, e = 0;
-    for (int h = 0; h < q->ne[1]; h++) {
-        const number *x = j->value[t->src[0]] + h * q->ne[0], *w = element(j, t->src[2], h, 0, 0);
-        double product = 0, off = 0, size = 0;
-        for (int i = 0; i < q->ne[0]; i++) {
-            product += x[i].v * key[i].v;
-            off += fabs(x[i].v) * key[i].e + fabs(key[i].v) * x[i].e + x[i].e * key[i].e;
-            size += fabs(x[i].v * key[i].v);
-        }
-        off += (q->ne[0] + 2) * UNIT * size;
-        if (isnan(product) || isnan(w->v) || !isfinite(product))
+    if (t->src[2] < 0)
+        return choice_product(j, t, list, key);
+    for (int h = 0; h < n_heads; h++) {
+        const number *w = element(j, t->src[2], h, 0, 0), x = choice_product(j, t, h, key);
+        if (!known(x) || isnan(w->v))
             return unknown();
-        const double above = product > 0 ? product : 0;
-        const bool is_zero = product <= -off || (product == 0 && off == 0);
+        const double above = x.v > 0 ? x.v : 0;
+        const bool is_zero = x.v <= -x.e || (x.v == 0 && x.e == 0);
         v += w->v * above;
         e += is_zero ? 0
-                     : fabs(w->v) * off + w->e * (above + off) + UNIT * fabs(w->v) * (above + off);
+                     : fabs(w->v) * x.e + w->e * (above + x.e) + UNIT * fabs(w->v) * (above + x.e);
     }
-    return e == 0 && v == 0 ? (number){0, 0, 0} : rounded(v, e, q->ne[1]);
+    return e == 0 && v == 0 ? (number){0, 0, 0} : rounded(v, e, n_heads);
+}
+
+/* The largest score of n keys, each of `size` numbers. */
+static number choice_most(const judge *j, const r_node *t, int list, const number *key, int n,
+                          int size) {
+    number most = choice_score(j, t, list, key);
+    for (int i = 1; i < n && known(most); i++) {
+        const number x = choice_score(j, t, list, key + i * size);
+        const double e = x.e > most.e ? x.e : most.e;
+        if (!known(x))
+            return unknown();
+        most = x.v > most.v ? x : most;
+        most.e = e;
+    }
+    return most;
 }
 
 /* Returns whether group `at` is among the k best of n; 2: it is open. */
@@ -408,32 +431,48 @@ static int is_best(const number *s, int n, int at, int k) {
     return before >= k ? 0 : before + open < k ? 1 : 2;
 }
 
-void judge_choose_rows(judge *j, int i, const r_token *token) {
+/* What one list of a token has. */
+static void judge_list(judge *j, int i, int list, const r_token *token) {
     const r_node *t = &j->p->node[i];
-    const int best = (int)t->num[0], every = (int)t->num[1], n = (token->pos + 1) / every,
-              size = j->keeps[t->src[1]].size / j->p->n_pos;
+    const bool of_all = !isnan(t->num[2]); /* the keys of a group */
+    const int every = (int)t->num[1], seen = token->pos + 1,
+              size = j->keeps[t->src[1]].size / j->p->n_pos,
+              groups = of_all ? (seen + every - 1) / every : seen / every,
+              own = !of_all              ? 0
+                    : t->num[2] < groups ? (int)t->num[2]
+                                         : groups,
+              n = groups - own, best = (int)t->num[0] - own;
     const number *rows = judge_state(j, t->src[1], token->slot);
-    number score[R_MOST_TOKENS + 64], *out = j->value[i], *end = out + t->ne[0];
+    number score[R_MOST_TOKENS + 64], *begin = j->value[i] + list * t->ne[0], *out = begin,
+                                      *end = out + t->ne[0];
     bool open = false;
-    for (int g = 0; g < n; g++)
-        score[g] = choice_score(j, t, rows + (g * every + every - 1) * size);
+    for (int g = 0; g < n; g++) {
+        const int first = g * every, last = first + every < seen ? first + every : seen;
+        score[g] = of_all ? choice_most(j, t, list, rows + first * size, last - first, size)
+                          : choice_score(j, t, list, rows + (last - 1) * size);
+    }
     for (int g = 0; g < n && !open; g++) {
         const int is = n <= best ? 1 : is_best(score, n, g, best);
         open = is == 2;
-        for (int k = 0; k < every && is == 1; k++)
-            *out++ = (number){g * every + k, 0, 0};
+        for (int k = g * every; k < (g + 1) * every && k < seen && is == 1; k++)
+            *out++ = (number){k, 0, 0};
     }
-    for (int p = n * every; p <= token->pos && !open; p++)
+    for (int p = n * every; p < seen && !open; p++)
         *out++ = (number){p, 0, 0};
-    for (out = open ? j->value[i] : out; out < end; out++)
+    for (out = open ? begin : out; out < end; out++)
         *out = open ? unknown() : (number){-1, 0, 0};
 }
 
-/* Puts the chosen rows side by side: they are then seen as positions 0 .. n - 1. False: it is open which ones are. */
-static bool take_chosen(const judge *j, int chosen, attention *a, number *rows) {
+void judge_choose_rows(judge *j, int i, const r_token *token) {
+    for (int list = 0; list < j->p->node[i].ne[1]; list++)
+        judge_list(j, i, list, token);
+}
+
+/* Puts the chosen rows of a list side by side: they are then seen as positions 0 .. n - 1. False: it is open which ones are. */
+static bool take_chosen(const judge *j, int chosen, int list, attention *a, number *rows) {
     int n = 0;
     for (; n < j->p->node[chosen].ne[0]; n++) {
-        const number at = *element(j, chosen, n, 0, 0);
+        const number at = *element(j, chosen, n, list, 0);
         if (!known(at) || isnan(at.v))
             return false;
         if (at.v < 0)
@@ -454,25 +493,26 @@ void judge_attend(judge *j, int i, const r_token *token) {
     const r_node *t = &j->p->node[i], *q = &j->p->node[t->src[0]], *cache = &j->p->node[t->src[1]];
     const r_node *k = &j->p->node[cache->src[0]], *v = &j->p->node[cache->src[1]];
     double window = t->num[1];
-    attention a = {.d = q->ne[0],
-                   .n_heads = k->ne[1],
-                   .e = v->ne[0],
-                   .size = j->keeps[t->src[1]].size / j->p->n_pos,
-                   .rows = judge_state(j, t->src[1], token->slot),
-                   .pos = token->pos};
-    a.first = isnan(window) || token->pos < window ? 0 : token->pos - (int)window + 1;
-    a.type_v = is_within(j, cache) ? W_F32 : j->p->type_v;
+    attention all = {.d = q->ne[0],
+                     .n_heads = k->ne[1],
+                     .e = v->ne[0],
+                     .size = j->keeps[t->src[1]].size / j->p->n_pos,
+                     .rows = judge_state(j, t->src[1], token->slot),
+                     .pos = token->pos};
+    all.first = isnan(window) || token->pos < window ? 0 : token->pos - (int)window + 1;
+    all.type_v = is_within(j, cache) ? W_F32 : j->p->type_v;
     const int chosen = t->n_src > 9 ? t->src[9] : -1;
     number *own =
-        chosen >= 0 ? calloc((size_t)(j->p->node[chosen].ne[0] * a.size), sizeof *own) : NULL;
-    if (chosen >= 0 && (!own || !take_chosen(j, chosen, &a, own))) {
-        for (int at = 0; at < r_count(t); at++)
-            j->value[i][at] = unknown();
-        free(own);
-        return;
-    }
-    for (a.head = 0; a.head < q->ne[1]; a.head++) {
-        a.of = a.head * k->ne[1] / q->ne[1];
+        chosen >= 0 ? calloc((size_t)(j->p->node[chosen].ne[0] * all.size), sizeof *own) : NULL;
+    for (int head = 0; head < q->ne[1]; head++) {
+        attention a = all;
+        a.head = head;
+        a.of = head * k->ne[1] / q->ne[1];
+        if (chosen >= 0 && (!own || !take_chosen(j, chosen, a.of, &a, own))) {
+            for (int at = 0; at < a.e; at++)
+                j->value[i][head * a.e + at] = unknown();
+            continue;
+        }
         memcpy(a.query, j->value[t->src[0]] + a.head * a.d, (size_t)a.d * sizeof *a.query);
         memcpy(a.plain, a.query, sizeof a.query);
         if (w_is_quantized(j->p->type_k) &&

@@ -149,10 +149,29 @@ static bool no_chosen(r_program *p, int i) {
 
 static bool fewer_chosen(r_program *p, int i) {
     r_node *t = &p->node[i];
-    if (t->op != R_CHOOSE_ROWS || t->num[0] < 2)
+    if (t->op != R_CHOOSE_ROWS || t->num[0] < 2 || t->num[2] >= t->num[0])
         return false;
     t->num[0] -= 1;
     t->ne[0] -= (int)t->num[1];
+    return true;
+}
+
+/* Of the groups, only whole ones compete by their last keys, or also those of which a token sees a part by all of theirs. */
+static bool other_groups(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    if (t->op != R_CHOOSE_ROWS || t->num[1] < 2)
+        return false;
+    const bool had = !isnan(t->num[2]);
+    t->num[2] = had ? NAN : 0;
+    t->ne[0] += (had ? 1 : -1) * ((int)t->num[1] - 1);
+    return true;
+}
+
+static bool one_nearer(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    if (t->op != R_CHOOSE_ROWS || !(t->num[2] < t->num[0]))
+        return false;
+    t->num[2] += 1;
     return true;
 }
 
@@ -321,6 +340,8 @@ static const struct {
     {"attend with keys' relative positions for queries", other_table},
     {"attend to all rows, not to chosen ones", no_chosen},
     {"choose_rows with one fewer", fewer_chosen},
+    {"choose_rows among other groups", other_groups},
+    {"choose_rows with one more group near", one_nearer},
     {"attend with a window one wider", wider_window},
     {"attend with a scale a thousandth larger", other_scale},
     {"attend with a cap a hundredth larger", other_cap},

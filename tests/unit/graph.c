@@ -146,6 +146,37 @@ TEST(ngrams_of_tokens) {
     refused(g, "rows = 0");
 }
 
+/* choose_rows by `heads` queries of 8 numbers, over a cache that has so many heads of keys, and attention of 4 heads to 2 of keys by the result. */
+static ggl_tensor *choose_rows(ggl_graph *g, int64_t heads, int64_t key_heads, bool weighted,
+                               const double num[3]) {
+    ggl_tensor *k = input(g, "k", 2, 8, key_heads, 1), *rows = input(g, "rows", 2, 8, 2, 1);
+    ggl_tensor *src[] = {input(g, "q", 2, 8, heads, 1),
+                         ggl_graph_op(g, GGL_OP_CACHE, (ggl_tensor *[]){k, k}, 2, NULL, 0),
+                         weighted ? input(g, "w", 1, heads, 1, 1) : NULL};
+    ggl_tensor *to[10] = {input(g, "of", 2, 8, 4, 1),
+                          ggl_graph_op(g, GGL_OP_CACHE, (ggl_tensor *[]){rows, rows}, 2, NULL, 0)};
+    to[9] = ggl_graph_op(g, GGL_OP_CHOOSE_ROWS, src, 3, num, 3);
+    return to[9] && ggl_graph_op(g, GGL_OP_ATTEND, to, 10, (double[]){NAN, NAN, NAN}, 3) ? to[9]
+                                                                                         : NULL;
+}
+
+TEST(rows_that_are_chosen) {
+    const double plain[3] = {5, 4, NAN}, near_two[3] = {5, 4, 2}, near_six[3] = {5, 4, 6};
+    ggl_graph *g = graph_new();
+    const ggl_tensor *y = choose_rows(g, 3, 1, true, plain);
+    CHECK(y && y->n_dims == 1 && y->ne[0] == 23);
+    ggl_graph_free(g);
+    y = choose_rows(g = graph_new(), 2, 1, false, near_two);
+    CHECK(y && y->n_dims == 2 && y->ne[0] == 20 && y->ne[1] == 2);
+    ggl_graph_free(g);
+    choose_rows(g = graph_new(), 3, 1, false, near_two);
+    refused(g, "or one for each of 2 heads of keys");
+    choose_rows(g = graph_new(), 2, 1, false, near_six);
+    refused(g, "near = 6: a whole number from 0 to 5");
+    choose_rows(g = graph_new(), 2, 2, false, plain);
+    refused(g, "the keys have one head");
+}
+
 TEST(wrong_use) {
     ggl_graph *g = graph_new();
     ggl_linear(g, input(g, "x", 1, 8, 1, 1),

@@ -405,7 +405,8 @@ static ggl_tensor *attend_relative(conform_build *c) {
 }
 
 /* Rows that are chosen. size: length of a row, of a value, query heads, store heads, rows (groups) that are chosen, positions of a group,
- * heads that choose. Queries, keys and weights that choose are whole numbers, so that all backends have the same scores. PART: values are the
+ * heads that choose, whether each of those has a list of its own, and then by groups' largest scores with size[8] - 1 near ones, if that is not 0.
+ * Queries, keys and weights that choose are whole numbers, so that all backends have the same scores. PART: values are the
  * beginning of the keys. */
 static const conform_form chosen_rows[] = {
     {.size = {16, 16, 4, 2, 5, 1, 3}, .n = 40, .n_batch = 16},
@@ -427,10 +428,22 @@ static const conform_form chosen_rows[] = {
      .n_batch = 1,
      .type_k = GGL_Q8_0,
      .type_v = GGL_Q4_0},
+    {.size = {16, 16, 6, 3, 3, 4, 3, 1, 2}, .n = 60, .n_batch = 16},
+    {.size = {24, 20, 4, 2, 4, 1, 2, 1, 0},
+     .n = 150,
+     .n_batch = 64,
+     .n_slots = 3,
+     .turn = 7,
+     .type_k = GGL_F16,
+     .type_v = GGL_F16},
+    {.size = {8, 8, 2, 2, 3, 7, 2, 1, 1}, .n = 90, .n_batch = 40, .type_k = GGL_F16},
+    {.size = {32, 32, 4, 4, 3, 16, 3, 0, 4}, .n = 200, .n_batch = 1, .type_k = GGL_Q8_0},
 };
 static const conform_form long_choice[] = {
     {.size = {8, 8, 9, 1, 1100, 1, 2}, .n = 2200, .n_batch = 1000, .type_k = GGL_F16},
     {.size = {8, 8, 9, 1, 40, 2, 2}, .n = 2200, .n_batch = 1},
+    {.size = {8, 8, 6, 3, 9, 128, 3, 1, 2}, .n = 2600, .n_batch = 900, .type_k = GGL_F16},
+    {.size = {8, 8, 2, 2, 6, 100, 2, 1, 1}, .n = 2300, .n_batch = 1},
 };
 
 /* Whole numbers from -2 to 2. */
@@ -442,9 +455,9 @@ static ggl_tensor *choice_of(conform_build *c) {
     const int64_t *s = c->f.size, d = s[0];
     ggl_tensor *keys = whole_numbers(c, VALUE(c, d, 1)),
                *src[3] = {whole_numbers(c, VALUE(c, d, s[6])), OP2(c, CACHE, keys, keys),
-                          whole_numbers(c, VALUE(c, s[6]))};
-    const double num[2] = {(double)s[4], (double)s[5]};
-    return case_node(c, GGL_OP_CHOOSE_ROWS, src, 3, num, 2);
+                          s[7] ? NULL : whole_numbers(c, VALUE(c, s[6]))};
+    const double num[3] = {(double)s[4], (double)s[5], s[8] ? (double)s[8] - 1 : NAN};
+    return case_node(c, GGL_OP_CHOOSE_ROWS, src, 3, num, 3);
 }
 
 static ggl_tensor *choose_rows(conform_build *c) {

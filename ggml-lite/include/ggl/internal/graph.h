@@ -124,10 +124,28 @@ static inline int ggl_page_source(const ggl_tensor *t) {
                                          : -1;
 }
 
-/* Rows are chosen in groups of `every` of the slot's positions, by the key of each group's last one. An element sees whole groups, and the
- * positions after the last one up to its own, its tail. Returns the groups that an element at this position sees whole. */
-static inline int64_t ggl_groups_whole(int64_t pos, int64_t every) {
-    return (pos + 1) / every;
+/* Rows are chosen in groups of `every` of the slot's positions. An element takes `best` of the first n groups, and all positions after those
+ * up to its own, its tail. */
+typedef struct ggl_choice {
+    int64_t n, best;
+} ggl_choice;
+
+/* Returns what an element at this position chooses among: the groups that it sees whole; but with `near`, those before its nearest groups, of
+ * which its own is one, and which are counted among the best. With none of these, its own may be a group that it does not see whole. */
+static inline ggl_choice ggl_choice_at(const ggl_tensor *choose_rows, int64_t pos) {
+    const int64_t every = (int64_t)choose_rows->num[CHOOSE_ROWS_EVERY],
+                  best = (int64_t)choose_rows->num[CHOOSE_ROWS_BEST], seen = pos / every + 1;
+    const double own = choose_rows->num[CHOOSE_ROWS_NEAR];
+    if (own != own) /* absent */
+        return (ggl_choice){(pos + 1) / every, best};
+    const int64_t taken = own < (double)seen ? (int64_t)own : seen;
+    return (ggl_choice){seen - taken, best - taken};
+}
+
+/* True if the score of a group is the largest of its keys'; false: that of its last key. */
+static inline bool ggl_choice_is_of_all(const ggl_tensor *choose_rows) {
+    const double own = choose_rows->num[CHOOSE_ROWS_NEAR];
+    return own == own;
 }
 
 /* ngrams reads whole numbers below 2^64 as four digits to the base 2^16, the lowest first. */

@@ -53,7 +53,8 @@ enum {
     CHOOSE_ROWS_SLOT = 4,
     CHOOSE_ROWS_PAGE = 5,
     CHOOSE_ROWS_BEST = 0,
-    CHOOSE_ROWS_EVERY = 1
+    CHOOSE_ROWS_EVERY = 1,
+    CHOOSE_ROWS_NEAR = 2
 };
 enum {
     ATTEND_BACK_Q = 0,
