@@ -1,7 +1,7 @@
 """Folders of classes that came with transformers 5.24, as ./folders_late.py has them: rows in ./recorded.txt are transformers' own."""
 import numpy as np
 
-from folders import EPS, N_EMBD, N_FF, N_HEAD, N_VOCAB
+from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
 from folders_experts import N_EACH, N_EXPERT
 from folders_indexed import beside_eye, inner
 from folders_late import FEED, SIZE, attention, put
@@ -133,6 +133,56 @@ QWEN = {**SIZE, "model_type": "qwen4_exp_text", "num_hidden_layers": 4, "head_di
 
 KOLIBRI = {**OWN, "model_type": "kolibri1", "shared_expert_intermediate_size": N_ALL, "norm_topk_prob": False}
 SAVED = renamed(post_attn_norm="post_self_attn_layernorm", post_ffn_norm="post_mlp_layernorm", **{"moe.router.expert_bias": "mlp.gate.e_score_correction_bias"})
+M3_NAMES = {"block_sparse_moe.e_score": "mlp.gate.e_score", "block_sparse_moe": "mlp", "self_attn.index_": "self_attn.indexer."}
+M3 = {**SIZE, "num_hidden_layers": 3, "head_dim": 16, "rms_norm_eps": EPS, "hidden_act": "swigluoai", "swiglu_limit": 7.0, "swiglu_alpha": 1.702, "intermediate_size": N_EACH, "dense_intermediate_size": N_FF,
+      "shared_intermediate_size": N_EACH, "n_shared_experts": 1, "num_local_experts": N_EXPERT, "num_experts_per_tok": 2, "routed_scaling_factor": 2.0, "scoring_func": "sigmoid", "use_qk_norm": True,
+      "use_gemma_norm": True, "rotary_dim": 8, "moe_layer_freq": [0, 1, 1], "tie_word_embeddings": False, "d": 16, "theta": 700.0, "partial": 0.5,
+      "sparse_attention_config": {"sparse_num_index_heads": N_KV, "sparse_index_dim": 12, "sparse_topk_blocks": 2, "sparse_block_size": 3, "sparse_local_block": 1, "sparse_attention_freq": [0, 1, 1]}}
+
+
+def minimax_weights(c, w):
+    """As published: whole matrices, and norms without their 1."""
+    frame(w)
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD} | QK)
+        if l == 0:
+            put(w, p, FEED)
+            continue
+        put(w, p + "self_attn.index_", {"q_proj": (N_KV * 12, N_EMBD), "k_proj": (12, N_EMBD), "q_norm": 12, "k_norm": 12})
+        put(w, p + "block_sparse_moe.", {"gate": (N_EXPERT, N_EMBD), "e_score_correction_bias!": N_EXPERT} | under("shared_experts.", EACH))
+        for e in range(N_EXPERT):
+            put(w, f"{p}block_sparse_moe.experts.{e}.", {"w1": (N_EACH, N_EMBD), "w3": (N_EACH, N_EMBD), "w2": (N_EMBD, N_EACH)})
+
+
+def beside_m3_eye(config):
+    out = beside_eye("minimax_m3_vl")(config)
+    out["vision_config"] = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 28}
+    return out
+
+
+def outer(w):
+    return {"language_model." + name: t for name, t in w.items()}
+
+
+def as_saved(w):
+    """As transformers saves its text part: matrices that are computed together are one."""
+    out = {}
+    for name, t in w.items():
+        for old, new in M3_NAMES.items():
+            name = name.replace(old, new)
+        out[name] = t
+    for l in range(3):
+        p = f"model.layers.{l}.mlp."
+        if p + "gate.weight" in out:
+            pairs = [[out.pop(f"{p}experts.{e}.{part}.weight") for part in ("w1", "w3")] for e in range(N_EXPERT)]
+            out[p + "experts.gate_up_proj"] = np.stack([np.concatenate(pair) for pair in pairs])
+            out[p + "experts.down_proj"] = np.stack([out.pop(f"{p}experts.{e}.w2.weight") for e in range(N_EXPERT)])
+            p += "shared_experts."
+        out[p + "gate_up_proj.weight"] = np.concatenate([out.pop(f"{p}{part}_proj.weight") for part in ("gate", "up")])
+    return out
+
+
 CLASSES = {
     "Kolibri1ForCausalLM": (KOLIBRI, kolibri_weights, ["default", "yarn"]),
     "Kolibri1ForCausalLM saved": ({**KOLIBRI, "layout": SAVED, "norm_topk_prob": True}, kolibri_weights, ["default"]),
@@ -147,4 +197,9 @@ CLASSES = {
     "BeamForCausalLM": ({**OWN, "model_type": "beam", "intermediate_size": N_FF, "mlp_layer_types": ["dense", "sparse", "sparse"], "n_group": 2, "topk_group": 1, "routed_scaling_factor": 2.5,
                          "norm_topk_prob": True, "final_logit_softcapping": 3.0, "attention_bias": False,
                          "rope_parameters": {"sliding_attention": {"rope_type": "default", "rope_theta": 500.0}, "full_attention": None}}, beam_weights, [None]),
+    "MiniMaxM3SparseForConditionalGeneration": ({**M3, "write": beside_m3_eye, "layout": outer, "how": {"sees": "model.multi_modal_projector"}}, minimax_weights, ["default"]),
+    "MiniMaxM3SparseForCausalLM": ({**M3, "layout": dict, "how": {"class": "MiniMaxM3VLForCausalLM", "renamed": True, "layout": as_saved}}, minimax_weights, ["default"]),
+    "MiniMaxM3VLForCausalLM": ({**{key: value for key, value in M3.items() if key not in ("n_shared_experts", "moe_layer_freq", "sparse_attention_config", "scoring_func", "use_qk_norm", "use_gemma_norm")},
+                                "hidden_act": "silu", "mlp_layer_types": ["dense", "sparse", "sparse"], "layer_types": ["full_attention"] + ["minimax_m3_sparse"] * 2, "index_n_heads": N_KV, "index_head_dim": 12,
+                                "index_topk_blocks": 3, "index_block_size": 2, "index_local_blocks": 2, "layout": as_saved}, minimax_weights, ["default"]),
 }
