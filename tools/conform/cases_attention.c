@@ -442,8 +442,8 @@ static const conform_form chosen_rows[] = {
 static const conform_form long_choice[] = {
     {.size = {8, 8, 9, 1, 1100, 1, 2}, .n = 2200, .n_batch = 1000, .type_k = GGL_F16},
     {.size = {8, 8, 9, 1, 40, 2, 2}, .n = 2200, .n_batch = 1},
-    {.size = {8, 8, 6, 3, 9, 128, 3, 1, 2}, .n = 2600, .n_batch = 900, .type_k = GGL_F16},
-    {.size = {8, 8, 2, 2, 6, 100, 2, 1, 1}, .n = 2300, .n_batch = 1},
+    {.size = {8, 8, 6, 3, 9, 128, 3, 1, 2}, .n = 1400, .n_batch = 900, .type_k = GGL_F16},
+    {.size = {8, 8, 2, 2, 12, 100, 2, 1, 1}, .n = 1350, .n_batch = 1},
 };
 
 /* Whole numbers from -2 to 2. */
