@@ -127,6 +127,13 @@ static ggl_status put_piece(llm_hf_tokenizer *t, int64_t id, ggl_str text, int t
 
 static ggl_status put_added(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special,
                             ggl_error *err) {
+    if (t->is_world) { /* models are trained with the ids of its file, not with another one of the same bytes */
+        text = llm_hf_spell_world(t, text);
+        if (!text.s)
+            return llm_hf_no_memory(err);
+        if (llm_hf_find_piece(t, text) >= 0)
+            return GGL_OK;
+    }
     return put_piece(t, id, text, special ? LLM_TOKEN_CONTROL : LLM_TOKEN_USER_DEFINED, err);
 }
 

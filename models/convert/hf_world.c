@@ -101,26 +101,12 @@ static size_t take_line(ggl_str *text, int64_t *id, char *out) {
     return line.n == 0 ? n : 0;
 }
 
-/* Returns the bytes as Python's repr writes them, without quotes; s NULL: out of memory. */
-static ggl_str spelled(llm_hf_tokenizer *t, const char *s, size_t n) {
-    static const char digits[] = "0123456789abcdef";
-    const bool both = memchr(s, '\'', n) && memchr(s, '"', n); /* then the quotes are the first */
-    char *text = ggl_arena_alloc(&t->arena, 4 * n + 1, 1), *to = text;
-    for (size_t i = 0; text && i < n; i++) {
-        const unsigned char c = (unsigned char)s[i];
-        if (c == '\t' || c == '\n' || c == '\r' || c == '\\' || (both && c == '\'')) {
-            *to++ = '\\';
-            *to++ = letters[(const char *)memchr(meant, c, sizeof meant - 1) - meant];
-        } else if (c < 0x20 || c > 0x7e) {
-            *to++ = '\\';
-            *to++ = 'x';
-            *to++ = digits[c >> 4];
-            *to++ = digits[c & 15];
-        } else {
-            *to++ = (char)c;
-        }
-    }
-    return (ggl_str){text, text ? (size_t)(to - text) : 0};
+/* What the folder calls id 0, or "<s>". */
+static ggl_str name_of_end(llm_hf_tokenizer *t) {
+    const json_value *config = t->config ? &t->config->root : NULL,
+                     *added = llm_json_get_kind(config, "added_tokens_decoder", JSON_OBJECT),
+                     *text = llm_json_get_kind(llm_json_get(added, "0"), "content", JSON_STRING);
+    return text && text->n > 0 ? llm_hf_spell_world(t, json_str(text)) : (ggl_str){"<s>", 3};
 }
 
 ggl_status llm_hf_read_world(llm_hf_tokenizer *t, const char *name, const llm_hf_vocab *size,
@@ -137,7 +123,9 @@ ggl_status llm_hf_read_world(llm_hf_tokenizer *t, const char *name, const llm_hf
     if (s != GGL_OK)
         return s;
     p->n = lines + 1;
-    p->piece[0] = (ggl_str){"<s>", 3};
+    p->piece[0] = name_of_end(t);
+    if (!p->piece[0].s)
+        return llm_hf_no_memory(err);
     p->type[0] = LLM_TOKEN_CONTROL;
     ggl_str text = {t->merges_text, n_text};
     for (int64_t i = 1; i <= lines; i++) {
@@ -147,7 +135,7 @@ ggl_status llm_hf_read_world(llm_hf_tokenizer *t, const char *name, const llm_hf
                             "line %" PRId64 " is not an id of its own up to %" PRId64
                             ", a token as Python writes it, and its length in bytes",
                             i, lines);
-        p->piece[id] = spelled(t, bytes, n);
+        p->piece[id] = llm_hf_spell_world(t, (ggl_str){bytes, n});
         p->type[id] = LLM_TOKEN_NORMAL;
         if (!p->piece[id].s)
             return llm_hf_no_memory(err);

@@ -325,6 +325,18 @@ TEST(world) {
     for (uint64_t k = 0; f && k < sizeof pieces / sizeof *pieces; k++)
         CHECK_MSG(is_string(f, "tokenizer.ggml.tokens", k, pieces[k]), "token %d", (int)k);
     ggl_gguf_close(f);
+    /* transformers' files name id 0, and a token of the file's bytes a second time; others are added */
+    REQUIRE(put_text("tokenizer_config.json",
+                     "{'tokenizer_class': 'RwkvTokenizer', 'bos_token': '<|end|>', 'eos_token': "
+                     "'\\n\\n', 'added_tokens_decoder': {'0': {'content': '<|end|>', 'special': "
+                     "true}, '8': {'content': '\\n\\n', 'special': true}, '9': {'content': "
+                     "'<x>\\n', 'special': true}}}") &&
+            put_config(10));
+    f = converted("token_type=3,1,1,1,1,1,1,1,5,3 bos_token_id=0 eos_token_id=0 eot_token_id=5");
+    CHECK(f && is_string(f, "tokenizer.ggml.tokens", 0, "<|end|>"));
+    CHECK(f && is_string(f, "tokenizer.ggml.tokens", 9, "<x>\\n"));
+    ggl_gguf_close(f);
+    (void)remove(test_path("tokenizer_config.json"));
     static const char *const wrong[] = {"1 'a' 2\n",
                                         "1 'a 1\n",
                                         "1 a 1\n",
