@@ -143,6 +143,14 @@ static bool prefers_sentence_model(const llm_hf_tokenizer *t) {
              ggl_str_is(ids, "-"));
 }
 
+/* Puts the file's name before the message of an error, unless it names a file of the folder: it could not be read. */
+static ggl_status within_file(const llm_hf_tokenizer *t, const char *path, ggl_status s,
+                              ggl_error *err) {
+    const size_t n = strlen(t->folder);
+    const bool named = err && strncmp(err->msg, t->folder, n) == 0 && err->msg[n] == '/';
+    return named ? s : ggl_within(err, s, "%s", path);
+}
+
 /* Checks the tokens that were read from the file, with the status s, and finds the rest. */
 static ggl_status finish_reading(llm_hf_tokenizer *t, const char *path, ggl_status s,
                                  ggl_error *err) {
@@ -151,7 +159,7 @@ static ggl_status finish_reading(llm_hf_tokenizer *t, const char *path, ggl_stat
     if (s == GGL_OK)
         s = llm_hf_set_pre(t, err);
     if (s != GGL_OK)
-        return ggl_within(err, s, "%s", path);
+        return within_file(t, path, s, err);
     llm_hf_set_ids(t);
     llm_hf_set_flags(t);
     if ((s = llm_hf_complete_speech(t, err)) != GGL_OK)

@@ -40,7 +40,11 @@ ggl_status llm_hf_read_text(llm_hf_tokenizer *t, const char *name, char **text, 
     char *path = llm_hf_path(t, name);
     if (!path)
         return llm_hf_no_memory(err);
-    return llm_hf_is_there(path) ? llm_read_text_file(path, LLM_HF_MAX_FILE, text, n, err) : GGL_OK;
+    const ggl_status s =
+        llm_hf_is_there(path) ? llm_read_text_file(path, LLM_HF_MAX_FILE, text, n, err) : GGL_OK;
+    return s == GGL_OK && *text && llm_is_lfs_pointer(*text, *n)
+               ? ggl_fail(err, GGL_FORMAT, "%s: " LLM_LFS_ADVICE, path)
+               : s;
 }
 
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t) {

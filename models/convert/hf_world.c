@@ -118,6 +118,8 @@ ggl_status llm_hf_read_world(llm_hf_tokenizer *t, const char *name, const llm_hf
     ggl_status s = llm_hf_read_text(t, name, &t->merges_text, &n_text, err);
     for (size_t i = 0; s == GGL_OK && i < n_text; i++)
         lines += t->merges_text[i] == '\n' || i + 1 == n_text;
+    if (s == GGL_OK && lines == 0)
+        s = ggl_fail(err, GGL_FORMAT, "it has no tokens");
     if (s == GGL_OK)
         s = llm_sentence_pieces_make_room(p, lines + 1, err);
     if (s != GGL_OK)

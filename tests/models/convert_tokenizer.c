@@ -258,7 +258,14 @@ static const char bert_config[] =
     "'num_hidden_layers': 1, 'hidden_size': 8, 'num_attention_heads': 1, 'intermediate_size': 8, "
     "'max_position_embeddings': 8}";
 
-/* BERT's kind, of tokenizer.json and of vocab.txt. */
+/* What Git LFS leaves in place of a file is named once, and as that. */
+static void pointer_is_refused(const char *name) {
+    REQUIRE(put_text(name, "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"));
+    is_refused("this is a Git LFS pointer");
+    const char *first = strstr(err.msg, name);
+    CHECK_MSG(first && !strstr(first + 1, name), "%s", err.msg);
+}
+
 /* A file of tiktoken: the base64 of each token, and its rank. */
 TEST(ranks) {
     static const char config[] =
@@ -309,6 +316,10 @@ TEST(ranks) {
     REQUIRE(put_text("tiktoken.model", ranks) &&
             put_text("tokenizer_config.json", "{'tokenizer_class': 'HerTokenizer'}"));
     is_refused("'HerTokenizer' is not known here");
+    REQUIRE(put_text("tokenizer_config.json", "{}"));
+    is_refused("the folder names none");
+    REQUIRE(put_text("tokenizer_config.json", "{'tokenizer_class': 'TikTokenTokenizer'}"));
+    pointer_is_refused("tiktoken.model");
 }
 
 /* RWKV's file of words. */
@@ -354,8 +365,12 @@ TEST(world) {
         REQUIRE(put_text(name, wrong[k]));
         is_refused("is not an id of its own");
     }
+    REQUIRE(put_text(name, ""));
+    is_refused("it has no tokens");
+    pointer_is_refused(name);
 }
 
+/* BERT's kind, of tokenizer.json and of vocab.txt. */
 TEST(words) {
     static const char tokens[] =
         "'cls_token': '[CLS]', 'sep_token': '[SEP]', 'pad_token': '[PAD]', 'unk_token': '[UNK]'";
