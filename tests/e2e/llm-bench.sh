@@ -70,6 +70,13 @@ refuses 2 'no SHAPE' make --like "$tmp/toy-moe-q8_0.gguf" toy-llama q4_0 "$tmp/x
 refuses 1 'no/such' make --like no/such q4_0 "$tmp/x.gguf"
 refuses 1 '--like' make --like "$0" q4_0 "$tmp/x.gguf"
 [ ! -e "$tmp/x.gguf" ] || fail "a file is left"
+does make --like "$source/models/builtin/words.gguf" q8_0 "$tmp/x.gguf" --vocab 288 # has 48 positions
+if [ -x "$(dirname "$bench")/llm-gguf" ]; then
+    "$(dirname "$bench")/llm-gguf" set "$tmp/toy-llama-q4_0.gguf" llama.attention.head_count=u64:4611686018427387904 -o "$tmp/heads.gguf" >/dev/null 2>"$tmp/err" || fail "llm-gguf set: $(cat "$tmp/err")"
+    refuses 1 'head_count = 4.6' make --like "$tmp/heads.gguf" q4_0 "$tmp/y.gguf"
+    ! grep -q 'runtime error' "$tmp/err" || fail "$(cat "$tmp/err")"
+fi
+rm -f "$tmp/x.gguf"
 
 # --- measuring
 

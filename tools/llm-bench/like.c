@@ -31,7 +31,8 @@ static int64_t number_of(const ggl_gguf *f, const char *name) {
 /* Chooses heads of an even size that divide the width: those of the model, if they do. */
 static void choose_heads(like *l, const ggl_gguf *f) {
     l->n_head = number_of(f, "attention.head_count");
-    for (int64_t d = 128; l->n_head < 1 || l->n_embd % (2 * l->n_head) != 0; d -= 2)
+    for (int64_t d = 128;
+         l->n_head < 1 || l->n_head > l->n_embd / 2 || l->n_embd % (2 * l->n_head) != 0; d -= 2)
         l->n_head = d > 2 && l->n_embd % d == 0 ? l->n_embd / d : d <= 2 ? l->n_embd / 2 : 0;
     l->n_kv = number_of(f, "attention.head_count_kv");
     if (l->n_kv < 1 || l->n_head % l->n_kv != 0)
@@ -51,7 +52,8 @@ static void choose_ff(like *l, double macs) {
 static ggl_status choose(like *l, const llm_model *m, ggl_error *err) {
     static bench_costs c;
     const ggl_gguf *f = llm_model_file(m);
-    const llm_arch_params params = {.size = sizeof params, .n_ctx = 512};
+    const int64_t most = number_of(f, "context_length"), n = most > 0 && most < 512 ? most : 512;
+    const llm_arch_params params = {.size = sizeof params, .n_ctx = n};
     *l = (like){.n_layer = number_of(f, "block_count"), .n_embd = number_of(f, "embedding_length")};
     const ggl_gguf_value *tokens = ggl_gguf_find(f, "tokenizer.ggml.tokens");
     l->n_vocab = tokens ? (int64_t)tokens->n : number_of(f, "vocab_size");
@@ -61,7 +63,7 @@ static ggl_status choose(like *l, const llm_model *m, ggl_error *err) {
                         "block_count %" PRId64 ", embedding_length %" PRId64 ", %" PRId64 " tokens",
                         l->n_layer, l->n_embd, l->n_vocab);
     choose_heads(l, f);
-    ggl_status st = bench_costs_count(&c, m, &params, 512, GGL_F16, GGL_F16, err);
+    ggl_status st = bench_costs_count(&c, m, &params, n, GGL_F16, GGL_F16, err);
     if (st == GGL_OK)
         choose_ff(l, c.trunk_macs + c.tail_macs + c.stage_macs -
                          (llm_arch_has_output(llm_model_arch(m), "logits")
