@@ -442,6 +442,12 @@ static const struct {
     {"f, m = rope_scaled(4, 1000)\n", "", "t.rope.scaling.type = \"yarn\"",
      "\n    3 | f, m = rope_scaled(4, 1000)\n      |        ^^^^^^^^^^^"},
     {"", "x = softcap(x, .cap)\n", "", "^^^^^^^  '\?\? value' sets its default"},
+    {"d = digits(.a, 1)\n", "", "t.a = 9007199254740993",
+     "t.arch:3:5: error: digits are of whole numbers from 0 to 2^53 - 1  (in digits at "},
+    {"d = digits([3, -3], 2)\n", "", "",
+     "digits are of whole numbers from 0 to 2^53 - 1  (in digits at "},
+    {"d = digits([0.5], 1)\n", "", "",
+     "digits are of whole numbers from 0 to 2^53 - 1  (in digits at "},
     {"def mix(x):\n  s = state(size(x))\n  s = s + x\n  return s\n", "x = mix(x)\n", "",
      "t.arch:5:3: error: 's' is a state: assign its new value by 'keep s = ..'  (in mix, called "
      "from t.arch:10:5)"},
