@@ -133,6 +133,11 @@ bool llm_hf_class_is_typed(const char *class_name) {
     return find_class("typed", class_name, &rest);
 }
 
+bool llm_hf_class_composes(const char *class_name) {
+    ggl_str form;
+    return find_class("composes", class_name, &form);
+}
+
 bool llm_hf_class_folds(const char *class_name) {
     ggl_str flags;
     return find_class("fold", class_name, &flags);

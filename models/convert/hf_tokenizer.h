@@ -67,6 +67,8 @@ void llm_hf_put_pre(llm_json_out *out, ggl_str name, const table_pre *pre);
 bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre, bool *both_ends);
 /* True if a class of a Unigram tokenizer.model converts text to lower case and drops accents, unless its flags say otherwise. */
 bool llm_hf_class_folds(const char *class_name);
+/* True if a class without a tokenizer.json puts texts into NFC. */
+bool llm_hf_class_composes(const char *class_name);
 /* True if a class gives models the types of tokens: which of two texts each is of. */
 bool llm_hf_class_is_typed(const char *class_name);
 /* Sets what a class adds to the ends of a text that a Unigram tokenizer.model cuts; "": no class, then by the kind of model. Returns

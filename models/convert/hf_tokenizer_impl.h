@@ -110,7 +110,7 @@ bool llm_hf_is_ranks(const char *path);
 GGL_NODISCARD ggl_status llm_hf_read_ranks(llm_hf_tokenizer *t, const char *name,
                                            const llm_hf_vocab *size, ggl_error *err);
 
-/* hf_world.c: reads RWKV's file of words, and sets the template of chats that its models were trained with: folders have none. */
+/* hf_world.c: reads RWKV's file of words, and sets the template of chats that its models were trained with: many folders have none. */
 GGL_NODISCARD ggl_status llm_hf_read_world(llm_hf_tokenizer *t, const char *name,
                                            const llm_hf_vocab *size, ggl_error *err);
 /* hf_world_spelling.c: returns bytes as GGUF has those of that kind of tokenizer, as Python's repr writes them, without quotes, in the arena; s NULL: out of memory. */

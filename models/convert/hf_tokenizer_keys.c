@@ -249,6 +249,13 @@ static void put_flag(ggl_gguf_writer *w, const char *key, int value) {
         ggl_gguf_put(w, key, GGL_GGUF_BOOL, false, &(uint8_t){value != 0}, 1);
 }
 
+/* True if texts are put into NFC: by the file, or by the class of a folder without one. */
+static bool composes(const llm_hf_tokenizer *t) {
+    char name[128];
+    return t->file ? llm_hf_composes(&t->file->root)
+                   : t->bytes && llm_hf_class_composes(llm_hf_class_or_kind(t, name, sizeof name));
+}
+
 void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     const bool unigram = t->pieces.unigram;
     ggl_str model = llm_table_model_of_kind(t->is_world ? "rwkv"
@@ -283,8 +290,7 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     put_flag(w, "tokenizer.ggml.add_bos_token", t->add_bos);
     put_flag(w, "tokenizer.ggml.add_eos_token", t->add_eos);
     put_flag(w, "tokenizer.ggml.add_space_prefix", t->add_space);
-    put_flag(w, "tokenizer.ggml.normalizer.nfc",
-             t->file && llm_hf_composes(&t->file->root) ? 1 : -1);
+    put_flag(w, "tokenizer.ggml.normalizer.nfc", composes(t) ? 1 : -1);
     put_flag(w, "tokenizer.ggml.normalizer.lowercase", t->words || unigram ? t->lower : -1);
     put_flag(w, "tokenizer.ggml.normalizer.strip_accents", t->words || unigram ? t->strip : -1);
     /* of BPE, only for texts that name their language: other programs do not read it of the kind llama */

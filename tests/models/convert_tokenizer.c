@@ -152,6 +152,14 @@ TEST(composed) {
                   c[i].normalizer, c[i].normalized);
         ggl_gguf_close(f);
     }
+    /* without a tokenizer.json, as the class does */
+    (void)remove(test_path("tokenizer.json"));
+    REQUIRE(put_config(4) && put_text("vocab.json", "{'a': 0, 'b': 1, 'ab': 2, '<end>': 3}") &&
+            put_text("merges.txt", "a b\n") &&
+            put_text("tokenizer_config.json", "{'tokenizer_class': 'Qwen2Tokenizer'}"));
+    converts("pre=qwen2 normalizer.nfc=1");
+    REQUIRE(put_text("tokenizer_config.json", "{'tokenizer_class': 'GPT2Tokenizer'}"));
+    converts("pre=gpt-2 normalizer.nfc=-");
 }
 
 TEST(bytes) {
@@ -294,10 +302,19 @@ TEST(ranks) {
         (void)remove(test_path(files[k].name));
     }
     /* special tokens that are in the class's code */
-    REQUIRE(put_config(8) && put_text("qwen.tiktoken", ranks) &&
+    REQUIRE(put_config(213) && put_text("qwen.tiktoken", ranks) &&
             put_text("tokenizer_config.json", "{'tokenizer_class': 'QWenTokenizer'}"));
-    converts("tokens=a,b,ab,abab,<|endoftext|>,<|im_start|>,<|im_end|>,[PAD7] "
-             "token_type=1,1,1,1,3,3,3,5");
+    ggl_gguf *f = converted("pre=qwen2 normalizer.nfc=1");
+    static const struct {
+        uint64_t id;
+        const char *text;
+    } after[] = {{3, "abab"},        {4, "<|endoftext|>"},   {5, "<|im_start|>"}, {6, "<|im_end|>"},
+                 {7, "<|extra_0|>"}, {211, "<|extra_204|>"}, {212, "[PAD212]"}};
+    for (size_t k = 0; f && k < sizeof after / sizeof *after; k++) {
+        CHECK(is_string(f, "tokenizer.ggml.tokens", after[k].id, after[k].text));
+        CHECK(number(f, "tokenizer.ggml.token_type", after[k].id) == (k == 0 ? 1 : k < 6 ? 3 : 5));
+    }
+    ggl_gguf_close(f);
     (void)remove(test_path("qwen.tiktoken"));
     static const struct {
         const char *ranks, *words;
