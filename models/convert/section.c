@@ -533,11 +533,11 @@ static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_
     return true;
 }
 
-/* Makes the tensors of `tensor("..")` lines; one without a source is left out. */
+/* Makes the tensors of `tensor("..")` lines, which an adapter has no part of; one without a source is left out. */
 static bool make_others(arch_eval *ev) {
     arch_conversion *c = ev->conv;
     c->n_declared = c->n_tensor;
-    for (const arch_mapping *m = c->section->map; m && !c->partial; m = m->next) {
+    for (const arch_mapping *m = c->section->map; m && !c->only_some; m = m->next) {
         recipe *r = NULL;
         c->making = m;
         c->made = m->name;

@@ -27,7 +27,7 @@ LIMIT = 2e-4
 EMBEDDING = ("embed_tokens.weight", "wte.weight", "word_embeddings.weight", "embed_in.weight", "tok_embeddings.weight", "embeddings.weight", "shared.weight", "relative_attention_bias.weight")
 # classes whose sections ask which tensors there are, or for their numbers: config.json alone does not do
 NEED_TENSORS = ["DeepseekV2ForCausalLM", "Qwen3_5MoeForCausalLM", "ApertusForCausalLM", "Dots1ForCausalLM", "Gemma4ForCausalLM experts", "MuseSparkForConditionalGeneration",
-                "GraniteMoeSWAForCausalLM", "GraniteMoeSWAForCausalLM older", "HunYuanMoEV1ForCausalLM", "Qwen4ExpForCausalLM",
+                "GraniteMoeSWAForCausalLM", "GraniteMoeSWAForCausalLM older", "HunYuanMoEV1ForCausalLM", "Qwen4ExpForCausalLM", "Rwkv6ForCausalLM",
                 "Qwen4ExpForConditionalGeneration"]
 # what may be refused, and a part of the reason
 REFUSED = [("conv1d", ""), ("conv.", ""), ("embed", "tie_word_embeddings"), ("wte", "tie_word_embeddings"), ("shared", "tie_word_embeddings"),
