@@ -162,6 +162,8 @@ static bool is_there(const llm_arch_toy *t, const char *name) {
 
 static bool toy_find_tensor(void *ctx, llm_arch_tensor *t) {
     llm_arch_toy *toy = ctx;
+    if (toy->status != GGL_OK) /* a tensor before could not be made, even if it is optional */
+        return false;
     made_tensor *m = find_made(toy, t->name);
     /* The shape of a weight is what the descriptor declares, so a question before that has no answer. */
     const bool no_answer = t->is_asked && strstr(t->name, ".weight") != NULL;

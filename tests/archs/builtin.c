@@ -274,16 +274,38 @@ static bool is_row_count(const char *at) {
     return second &&
            (strncmp(line, "token_embd ", 11) == 0 || strncmp(line, "position_embd ", 14) == 0 ||
             strncmp(line, "token_types ", 12) == 0 || strncmp(line, "attn_rel_b ", 11) == 0 ||
-            strncmp(line, "rel_embd ", 9) == 0 || strstr(line, "ffn_gate_tid2eid ") == line ||
+            strncmp(line, "rel_embd ", 9) == 0 || strncmp(line, "value_embd ", 11) == 0 ||
+            strncmp(line, "token_weight ", 13) == 0 ||
+            strncmp(line, "selector_predecessor ", 21) == 0 ||
+            strncmp(line, "selector_successor ", 19) == 0 ||
+            strstr(line, "ffn_gate_tid2eid ") == line ||
             strstr(line, "per_layer_token_embd ") == line);
 }
+
+/* Of one descriptor: two names of one number, made-up numbers that are equal, and a number of things of which the first ones are read. */
+static const struct {
+    const char *name, *from, *to; /* to: NULL, any */
+} free_here[] = {
+    {"clip-glm4v.arch", "n", NULL}, /* the file's tensor says it */
+    {"clip-glm4v.arch", "n_embd", "n"},
+    {"dflash.arch", "2", NULL}, /* the first is before a part, the second behind it */
+    {"dflash.arch", "n_pair", "n_embd"},
+    {"kimi-k3.arch", "n_low", "n_row"}, /* where n_low is not 0 */
+    {"mistral-large4.arch", "n_head", "rot/2"},
+    {"mistral-large4.arch", "rot/2", "n_head"},
+};
 
 /* Wrong ones that no check can find: a length that any number fits (taps of a convolution), a
  * written 1, which broadcasts as any number does in its place, and two names of one number (where
  * the head size is n_embd / n_head, and where the made-up number happens to be the written one, or two made-up ones are equal). */
 static bool is_free(const char *name, const char *from, size_t n_from, const char *to,
                     size_t n_to) {
-    bool by_division = strcmp(name, "lfm2.arch") == 0 || strcmp(name, "phi3.arch") == 0;
+    for (size_t i = 0; i < sizeof free_here / sizeof *free_here; i++)
+        if (strcmp(name, free_here[i].name) == 0 && is(from, n_from, free_here[i].from) &&
+            (!free_here[i].to || is(to, n_to, free_here[i].to)))
+            return true;
+    bool by_division = strcmp(name, "lfm2.arch") == 0 || strcmp(name, "lfm2-encoder.arch") == 0 ||
+                       strcmp(name, "phi3.arch") == 0;
     bool equal = (is(from, n_from, "n_embd") && is(to, n_to, "n_head*d")) ||
                  (is(from, n_from, "n_head*d") && is(to, n_to, "n_embd"));
     bool all_heads = strcmp(name, "rwkv6.arch") == 0 && is(to, n_to, "n_kv*d");
