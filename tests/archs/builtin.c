@@ -141,6 +141,21 @@ static bool is_code(const char *line, size_t n) {
     return i < n && line[i] != '#';
 }
 
+/* True for an indented line of a function that only the sections of conversion call, which are not run here. */
+static bool is_for_conversion(const char *text, const char *line) {
+    const char *def = NULL, *section = strstr(text, "\nconvert ");
+    for (const char *at = text; (at = strstr(at, "\ndef ")) && at < line; at++)
+        def = at + 5;
+    if (!def || !section || section < line || (line > text && line[0] != ' '))
+        return false;
+    char name[64];
+    if (sscanf(def, "%60[a-z_0-9](", name) != 1)
+        return false;
+    strcat(name, "(");
+    const char *first = strstr(text, name);
+    return first == def && (first = strstr(def + 1, name)) && first > section;
+}
+
 /* Lines in which no made-up model differs: a `require`, an `ignore` of tensors that none has, also
  * in a loop of one line, and one of a key that is refused for values of its own, which a twin of
  * ../numpy/twins has; names of parts, which ../numpy/fused.py and twins run. */
@@ -148,6 +163,8 @@ static bool may_go(const char *text, const char *line) {
     static const char *const begin[] = {"require ", "ignore \"", "else: ignore \"",
                                         "ignore .rope.dimension_sections ",
                                         "embedding = "}; /* of a model that has another output */
+    if (is_for_conversion(text, line))
+        return true;
     line += strspn(line, " ");
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
         if (strncmp(line, begin[i], strlen(begin[i])) == 0)
