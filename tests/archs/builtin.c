@@ -291,8 +291,8 @@ static bool is_row_count(const char *at) {
     return second &&
            (strncmp(line, "token_embd ", 11) == 0 || strncmp(line, "position_embd ", 14) == 0 ||
             strncmp(line, "token_types ", 12) == 0 || strncmp(line, "attn_rel_b ", 11) == 0 ||
-            strncmp(line, "rel_embd ", 9) == 0 || strncmp(line, "value_embd ", 11) == 0 ||
-            strncmp(line, "token_weight ", 13) == 0 ||
+            strncmp(line, "rel_embd ", 9) == 0 || strncmp(line, "markov_w1 ", 10) == 0 ||
+            strncmp(line, "value_embd ", 11) == 0 || strncmp(line, "token_weight ", 13) == 0 ||
             strncmp(line, "selector_predecessor ", 21) == 0 ||
             strncmp(line, "selector_successor ", 19) == 0 ||
             strstr(line, "ffn_gate_tid2eid ") == line ||
