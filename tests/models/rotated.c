@@ -11,7 +11,7 @@
 #include "toy_run.h"
 
 #define KEYS "prism.hadamard."
-enum { BLOCK = 4, MOST = 400, N_LISTS = 4, N_TOKENS = 6, MOST_VALUES = 1 << 16 };
+enum { BLOCK = 4, MOST = 800, N_LISTS = 4, N_TOKENS = 6, MOST_VALUES = 1 << 16 };
 
 /* --- a source with the keys ------------------------------------------------------------------------- */
 

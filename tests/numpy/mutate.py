@@ -289,7 +289,7 @@ def mutate(path, a):
     name = os.path.basename(path)[: -len(".arch")]
     shipped = os.path.isfile(os.path.join(HERE, "../../models/archs", name + ".arch"))
     names = nano.load_family(name) if shipped and name in nano.FAMILIES else nano.load_others()
-    cases = [c for c in map(nano.CASES.get, names) if c.arch in d.families and c.descriptor == (None if shipped else name)]
+    cases = [c for c in map(nano.CASES.get, names) if c.arch in [f.split(":")[0] for f in d.families] and c.descriptor == (None if shipped else name)]
     cases += sighted.cases_of(d.families) if shipped else []
     if not cases:
         print(f"no nano model of {', '.join(d.families)}: add one to plain.py or a file to twins")

@@ -136,10 +136,13 @@ static inline ggl_choice ggl_choice_at(const ggl_tensor *choose_rows, int64_t po
     const int64_t every = (int64_t)choose_rows->num[CHOOSE_ROWS_EVERY],
                   best = (int64_t)choose_rows->num[CHOOSE_ROWS_BEST], seen = pos / every + 1;
     const double own = choose_rows->num[CHOOSE_ROWS_NEAR];
+    ggl_choice all = {(pos + 1) / every, best};
     if (own != own) /* absent */
-        return (ggl_choice){(pos + 1) / every, best};
+        return all;
     const int64_t taken = own < (double)seen ? (int64_t)own : seen;
-    return (ggl_choice){seen - taken, best - taken};
+    all.n = seen - taken;
+    all.best = best - taken;
+    return all;
 }
 
 /* True if the score of a group is the largest of its keys'; false: that of its last key. */
