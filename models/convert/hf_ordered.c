@@ -173,7 +173,9 @@ ggl_status llm_hf_merges_by_order(llm_hf_tokenizer *t, const ggl_str *token, int
     ggl_status s = make_merges(t, &m, &n_left, &n_again, err);
     if (s == GGL_OK)
         s = note(t, n_again, "are the same as an earlier one: no text becomes them", err);
-    return s == GGL_OK ? note(t, n_left, "are not two earlier ones: no text becomes them", err) : s;
+    return s == GGL_OK
+               ? note(t, n_left, "are not made of two earlier ones: no text becomes them", err)
+               : s;
 }
 
 /* --- a list of tokens --------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@ from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
 from folders_experts import N_EACH, N_EXPERT
 from folders_more import CLASSES as MORE
 from folders_late import FEED, glm_weights, SIZE, attention, put
+from folders import CLASSES as MORE_FIRST
 from folders_late import bare
 from folders_mixed import NORMS, each, ends, feed
 
@@ -168,7 +169,12 @@ def as_saved(of):
 
 SEEN = {"class": "Step3p7ForConditionalGeneration", "sees": ("model.vision_model", "model.multi_modal_projector"), "within": beside_an_eye}
 BARE_LFM = bare(MORE["Lfm2ForCausalLM"], "lfm2")
+ASR = {**MORE_FIRST["Qwen3ForCausalLM"][0], "tie_word_embeddings": True}
 CLASSES = {
+    "Qwen3ASRForConditionalGeneration": ({**ASR, "write": lambda config: {"architectures": ["Qwen3ASRForConditionalGeneration"], "model_type": "qwen3_asr", "audio_token_id": 39, "timestamp_token_id": 38,
+                                          "token_classification_bias": False, "audio_config": {"d_model": 8}, "text_config": {"model_type": "qwen3", **config}},
+                                          "layout": lambda w: {name.replace("model.", "model.language_model.", 1): t for name, t in w.items()} | {"model.audio_tower.conv.weight": np.zeros((2, 2))}},
+                                         *MORE_FIRST["Qwen3ForCausalLM"][1:2], ["default"], *MORE_FIRST["Qwen3ForCausalLM"][3:]),
     "RWKV7ForCausalLM": ({**RWKV, "model_type": "rwkv7", "head_dim": 8, "norm_eps": EPS, "norm_bias": True, "norm_first": True, "hidden_act": "sqrelu", "hidden_ratio": 4.0, "attn": None,
                           "attn_mode": "chunk", "decay_low_rank_dim": 8, "a_low_rank_dim": 9, "v_low_rank_dim": 5, "gate_low_rank_dim": 10, "intermediate_size": N_FF, "fuse_norm": False,
                           "value_dim": [N_EMBD] * 3, "num_heads": None, "max_position_embeddings": 2048, "fuse_cross_entropy": True}, rwkv7_weights, [None]),

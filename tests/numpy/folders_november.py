@@ -124,7 +124,7 @@ def qwen4_weights(c, w):
                 w[f"{p}ple.ple_embedding.{name}"] = np.array(numbers, np.int64)
 
 
-QWEN = {**SIZE, "model_type": "qwen4_exp_text", "num_hidden_layers": 4, "head_dim": 16, "rms_norm_eps": 1e-6, "hidden_act": "silu", "output_gate_type": "sigmoid", "attention_bias": False,
+QWEN = {"number_of_conv_states": 1, **SIZE, "model_type": "qwen4_exp_text", "num_hidden_layers": 4, "head_dim": 16, "rms_norm_eps": 1e-6, "hidden_act": "silu", "output_gate_type": "sigmoid", "attention_bias": False,
         "layer_types": ["linear_attention", "linear_attention", "full_attention", "full_attention"], "linear_conv_kernel_dim": 4, "linear_key_head_dim": 8, "linear_value_head_dim": 8,
         "linear_num_key_heads": 2, "linear_num_value_heads": 4, "num_experts": N_EXPERT, "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH, "shared_expert_intermediate_size": N_ALL,
         "norm_topk_prob": True, "hc_count": N_HC, "hc_lowrank": N_LOW, "ple_layer_ids": [2], "ple_embed_dim": N_EMBD, "ple_conv_kernel_size": 4, "ngram_size": 3, "heads_per_ngram": 2,

@@ -52,6 +52,7 @@ LIMITED = [({"time_step_limit": limit}, "steps that are limited") for limit in (
 HEADS = {str(l): {"head_dim": 24, "num_key_value_heads": 1} for l in (1, 3, 4)}
 REFUSED = {"Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"}, "attention to later tokens"), ({"per_layer_config": {**HEADS, "1": {"head_dim": 20}}}, "heads of other sizes"),
                                         ({"per_layer_config": {**HEADS, "1": {**HEADS["1"], "sliding_window": 7}}}, "per_layer_config.1.sliding_window")],
+           "Step3p5ForCausalLM": [({"partial_rotary_factors": [1.0] * 4}, "half of it"), ({"partial_rotary_factors": None, "rope_theta": 900.0, "rope_scaling": None}, "half of it")],
            "Glm4MoeLiteForCausalLM": [({"rope_interleave": False}, "rotates neighbours")],
            "NemotronHForCausalLM": [({"hybrid_override_pattern": "M-*"}, "there is no letter 3"), ({"time_step_limit": [0.0, 0.5]}, "steps that are limited")],
            "Gemma3nForCausalLM": [({"activation_sparsity_pattern": [0.9] * 6}, "parts of the gates")],
