@@ -243,7 +243,8 @@ static const char *no_tokenizer(const llm_converter *c) {
         if (has_file(c, other[i][0]))
             return other[i][1];
     return "the folder has no tokenizer: there is no tokenizer.json, no file of SentencePiece "
-           "(such as tokenizer.model), and no vocab.json with merges.txt";
+           "(such as tokenizer.model), no file of tiktoken (tiktoken.model), no "
+           "rwkv_vocab_v20230424.txt, and no vocab.json with merges.txt";
 }
 
 static ggl_status add_tokenizer_notes(llm_converter *c, ggl_error *err) {
