@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base64.h"
+#include "common/lines.h"
 #include "common/text_file.h"
 #include "hf_tokenizer_impl.h"
 
@@ -12,10 +13,9 @@ enum { MOST_LINE = 4096 };
 
 /* Takes the next line of *text apart. False: it is none of a token. */
 static bool take_line(ggl_str *text, ggl_str *token, int64_t *rank) {
-    const char *end = memchr(text->s, '\n', text->n);
-    ggl_str line = {text->s, end ? (size_t)(end - text->s) : text->n};
-    const size_t used = line.n + (end != NULL);
-    *text = (ggl_str){text->s + used, text->n - used};
+    ggl_str line;
+    if (!llm_take_line(text, &line))
+        return false;
     line.n -= line.n > 0 && line.s[line.n - 1] == '\r';
     const char *space = memchr(line.s, ' ', line.n);
     *token = (ggl_str){line.s, space ? (size_t)(space - line.s) : 0};
@@ -92,15 +92,10 @@ ggl_status llm_hf_read_ranks(llm_hf_tokenizer *t, const char *name, const llm_hf
         s = check_class(t, err);
     if (s == GGL_OK)
         s = llm_hf_read_optional(t, "added_tokens.json", &t->added, err);
-    for (size_t i = 0; s == GGL_OK && i < n; i++)
-        lines += t->merges_text[i] == '\n' || i + 1 == n;
-    if (s == GGL_OK && lines == 0)
-        s = ggl_fail(err, GGL_FORMAT, "it has no tokens");
     if (s == GGL_OK)
-        s = llm_sentence_pieces_make_room(&t->pieces, lines, err);
+        s = llm_hf_make_room_for_lines(t, n, 0, &lines, err);
     if (s != GGL_OK)
         return s;
-    t->pieces.n = lines;
     ggl_str *token = ggl_arena_alloc(&t->arena, (size_t)lines + 1, sizeof *token);
     s = token ? read_tokens(t, (ggl_str){t->merges_text, n}, token, err) : llm_hf_no_memory(err);
     t->bytes = true;

@@ -128,6 +128,9 @@ int64_t llm_hf_find_piece(const llm_hf_tokenizer *t, ggl_str s);
 /* Reads the tokens of a `vocab` object, and the added ones. */
 GGL_NODISCARD ggl_status llm_hf_read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
                                             const llm_hf_vocab *size, ggl_error *err);
+/* Makes room in t->pieces for a token of each line of t->merges_text [n], and `more`. GGL_FORMAT: there are no lines. */
+GGL_NODISCARD ggl_status llm_hf_make_room_for_lines(llm_hf_tokenizer *t, size_t n, int64_t more,
+                                                    int64_t *lines, ggl_error *err);
 /* Reads the tokens of a list: of SentencePiece, which have scores, or, if t->bytes is set, as byte-level BPE spells them. */
 GGL_NODISCARD ggl_status llm_hf_read_sentence_pieces(llm_hf_tokenizer *t, const sentence_pieces *p,
                                                      const llm_hf_vocab *size, ggl_error *err);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/lines.h"
 #include "hf_tokenizer_impl.h"
 
 #define MAX_ID ((int64_t)1 << 24)
@@ -233,6 +234,18 @@ ggl_status llm_hf_read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
     if (s == GGL_OK)
         s = each_added(t, put_added, err);
     return s == GGL_OK ? fill_ids(t, err) : s;
+}
+
+ggl_status llm_hf_make_room_for_lines(llm_hf_tokenizer *t, size_t n, int64_t more, int64_t *lines,
+                                      ggl_error *err) {
+    ggl_str rest = {t->merges_text, n}, line;
+    for (*lines = 0; llm_take_line(&rest, &line);)
+        ++*lines;
+    if (*lines == 0)
+        return ggl_fail(err, GGL_FORMAT, "it has no tokens");
+    const ggl_status s = llm_sentence_pieces_make_room(&t->pieces, *lines + more, err);
+    t->pieces.n = s == GGL_OK ? *lines + more : 0;
+    return s;
 }
 
 ggl_status llm_hf_read_sentence_pieces(llm_hf_tokenizer *t, const sentence_pieces *p,

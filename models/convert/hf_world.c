@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/hex.h"
+#include "common/lines.h"
 #include "hf_tokenizer_impl.h"
 #include "text/unicode.h"
 
@@ -88,11 +89,9 @@ static size_t take_literal(ggl_str *s, char *out) {
 
 /* Takes the next line of *text apart; returns the token's length, 0: it is no line of a token. */
 static size_t take_line(ggl_str *text, int64_t *id, char *out) {
-    const char *end = memchr(text->s, '\n', text->n);
-    ggl_str line = {text->s, end ? (size_t)(end - text->s) : text->n};
+    ggl_str line;
     int64_t length;
-    skip(text, line.n + (end != NULL));
-    if (!take_number(&line, id) || !take(&line, ' '))
+    if (!llm_take_line(text, &line) || !take_number(&line, id) || !take(&line, ' '))
         return 0;
     const size_t n = take_literal(&line, out);
     if (n == 0 || !take(&line, ' ') || !take_number(&line, &length) || (size_t)length != n)
@@ -101,7 +100,7 @@ static size_t take_line(ggl_str *text, int64_t *id, char *out) {
     return line.n == 0 ? n : 0;
 }
 
-/* What the folder calls id 0, or "<s>". */
+/* Returns the name that the folder gives to id 0; "<s>" if it gives none. */
 static ggl_str name_of_end(llm_hf_tokenizer *t) {
     const json_value *config = t->config ? &t->config->root : NULL,
                      *added = llm_json_get_kind(config, "added_tokens_decoder", JSON_OBJECT),
@@ -116,15 +115,10 @@ ggl_status llm_hf_read_world(llm_hf_tokenizer *t, const char *name, const llm_hf
     int64_t lines = 0, id;
     char bytes[MOST_BYTES];
     ggl_status s = llm_hf_read_text(t, name, &t->merges_text, &n_text, err);
-    for (size_t i = 0; s == GGL_OK && i < n_text; i++)
-        lines += t->merges_text[i] == '\n' || i + 1 == n_text;
-    if (s == GGL_OK && lines == 0)
-        s = ggl_fail(err, GGL_FORMAT, "it has no tokens");
     if (s == GGL_OK)
-        s = llm_sentence_pieces_make_room(p, lines + 1, err);
+        s = llm_hf_make_room_for_lines(t, n_text, 1, &lines, err);
     if (s != GGL_OK)
         return s;
-    p->n = lines + 1;
     p->piece[0] = name_of_end(t);
     if (!p->piece[0].s)
         return llm_hf_no_memory(err);
