@@ -203,15 +203,8 @@ void llm_eye_memory(const llm_eye *e, int backend, bool is_host, ggl_memory *out
     for (; e; e = e->other) {
         ggl_memory m;
         llm_stages_memory(e->stages, backend, &m);
-        out->backend = m.backend;
-        out->weights_mapped += m.weights_mapped;
-        out->weights_copied += m.weights_copied;
-        out->weights_repacked += m.weights_repacked;
-        out->weights_dropped += m.weights_dropped;
-        out->stores_rows += m.stores_rows;
-        out->stores_states += m.stores_states;
-        out->arena += m.arena;
-        out->io += m.io + (is_host ? llm_stages_row_bytes(e->stages) : 0);
+        ggl_memory_add(out, &m);
+        out->io += is_host ? llm_stages_row_bytes(e->stages) : 0;
     }
 }
 

@@ -232,15 +232,7 @@ void llm_stages_memory(const llm_stages *s, int backend, ggl_memory *out) {
         if (!has_own(s, k) ||
             !ggl_sched_memory(llm_session_sched(s->source[k].session), backend, &m))
             continue;
-        out->backend = m.backend;
-        out->weights_mapped += m.weights_mapped;
-        out->weights_copied += m.weights_copied;
-        out->weights_repacked += m.weights_repacked;
-        out->weights_dropped += m.weights_dropped;
-        out->stores_rows += m.stores_rows;
-        out->stores_states += m.stores_states;
-        out->arena += m.arena;
-        out->io += m.io;
+        ggl_memory_add(out, &m);
     }
 }
 

@@ -94,6 +94,18 @@ typedef struct ggl_memory {
                                 if they are mapped */
     size_t stores_rows, stores_states, arena, io;
 } ggl_memory;
+/* Adds the bytes of m, which has the name of the backend. */
+static inline void ggl_memory_add(ggl_memory *sum, const ggl_memory *m) {
+    sum->backend = m->backend;
+    sum->weights_mapped += m->weights_mapped;
+    sum->weights_copied += m->weights_copied;
+    sum->weights_repacked += m->weights_repacked;
+    sum->weights_dropped += m->weights_dropped;
+    sum->stores_rows += m->stores_rows;
+    sum->stores_states += m->stores_states;
+    sum->arena += m->arena;
+    sum->io += m->io;
+}
 /* Fills in *out for a backend, by index, and returns 1; returns 0 if there is no such backend. */
 GGL_INTERNAL_API int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out);
 
