@@ -205,7 +205,7 @@ static void scale_bands(const llm_eye *e, const heard *h, int64_t at, int64_t n)
     }
 }
 
-/* Sets n rows to the samples of a piece, and zeros behind them. */
+/* Copies the samples of a piece, from row `at` on, into n rows; where the piece ends, zeros follow. */
 static void copy_samples(const llm_eye *e, const llm_mel_piece *piece, int64_t at, int64_t n,
                          float *row) {
     const int64_t first = at * e->n_input, rest = piece->n - first, all = n * e->n_input;

@@ -75,11 +75,11 @@ ggl_status llm_eye_append_text(const llm_tokenizer *t, const char *text, int64_t
     ggl_status st = GGL_OK;
     for (; *text && st == GGL_OK; text++) {
         const bool is_place = text[0] == '{' && text[1] && text[2] == '}',
-                   is_row = is_place && row != 0 && text[1] >= '0' && text[1] <= '9';
+                   is_row = row != 0 && llm_arch_row_named(text) >= 0;
         if (is_row) {
             st = llm_tokenize(t, all, n, LLM_TOKENIZE_SPECIAL, ids, err);
             if (st == GGL_OK)
-                st = llm_tokens_append(ids, row - (text[1] - '0'), err);
+                st = llm_tokens_append(ids, row - llm_arch_row_named(text), err);
             n = 0;
         } else if (is_place && text[1] == 'n')
             all[n++] = '\n';

@@ -40,7 +40,7 @@ static int64_t n_parts(const uint8_t id[LLM_MEDIA_ID]) {
     return 1 + nx * ny;
 }
 
-/* What is appended to: a picture, in a text. */
+/* The picture whose rows and texts are appended, and the ids that they are appended to. */
 typedef struct writing {
     const llm_eye *e;
     const llm_tokenizer *t;
@@ -338,8 +338,8 @@ static ggl_status look(llm_eye *e, const parts *all, int64_t k, const char *name
 /* How many rows a text names. */
 static int64_t count_marks(const char *text) {
     int64_t n = 0;
-    for (; (text = strchr(text, '{')); text++)
-        n += text[1] >= '0' && text[1] <= '9' && text[2] == '}';
+    for (; *text; text++)
+        n += llm_arch_row_named(text) >= 0;
     return n;
 }
 
@@ -501,9 +501,11 @@ static ggl_status add_row(gathered *to, const float *row, ggl_error *err) {
 static ggl_status add_named(gathered *to, const char *text, const float *row, int64_t n,
                             ggl_error *err) {
     ggl_status st = GGL_OK;
-    for (; st == GGL_OK && (text = strchr(text, '{')); text++)
-        if (text[1] >= '0' && text[1] <= '9' && text[2] == '}' && text[1] - '0' < n)
-            st = add_row(to, row + (size_t)(text[1] - '0') * to->n_row, err);
+    for (; st == GGL_OK && *text; text++) {
+        const int k = llm_arch_row_named(text);
+        if (k >= 0 && k < n)
+            st = add_row(to, row + (size_t)k * to->n_row, err);
+    }
     return st;
 }
 

@@ -35,7 +35,7 @@
 
 enum { MEL_MOST_WINDOW = 4096, MEL_MOST_BANDS = 4096 };
 
-/* What there is before and after a sound. */
+/* Which samples stand for those before the first and after the last one of a sound. */
 typedef enum llm_mel_edges {
     MEL_EDGE_BEGIN, /* the sound, mirrored in its first sample, before it; zeros after it */
     MEL_EDGE_BOTH,  /* also mirrored in its last one, for half a window */

@@ -441,7 +441,7 @@ const char *llm_arch_only_stage(const arch_eval *ev);
 bool llm_arch_run_rows_input(arch_eval *ev, const arch_stmt *s); /* false: reported */
 /* Runs a stage over rows, and sets ev->stage_result. False: reported. */
 bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer);
-/* Reads a text that stands beside rows in a prompt. */
+/* Reads a text that stands beside rows in a prompt; without a value, out stays as it is. */
 bool llm_arch_want_row_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
                             char out[LLM_ARCH_TEXT]);
 /* Reads one of n words, as its number. */

@@ -50,6 +50,8 @@ static bool read_colors(arch_eval *ev, const arch_expr *e, const arch_value *v, 
 bool llm_arch_want_row_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
                             char out[LLM_ARCH_TEXT]) {
     char text[256];
+    if (!v)
+        return true;
     const bool fits = v->kind == VAL_STRING && v->str.n < LLM_ARCH_TEXT;
     if (fits)
         snprintf(out, LLM_ARCH_TEXT, "%.*s", (int)v->str.n, v->str.s);
@@ -59,17 +61,11 @@ bool llm_arch_want_row_text(arch_eval *ev, const arch_expr *e, const arch_value 
     return fits;
 }
 
-/* Reads a text that stands beside rows, if it is given. */
-static bool read_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
-                      char out[LLM_ARCH_TEXT]) {
-    return !v || llm_arch_want_row_text(ev, e, v, out);
-}
-
 /* Counts the rows that are named in texts: {0}, {1} .. */
 static void count_marks(llm_arch_picture *p, const char *text) {
-    for (; (text = strchr(text, '{')); text++)
-        if (text[1] >= '0' && text[1] <= '9' && text[2] == '}' && text[1] - '0' >= p->n_marks)
-            p->n_marks = text[1] - '0' + 1;
+    for (; *text; text++)
+        if (llm_arch_row_named(text) >= p->n_marks)
+            p->n_marks = llm_arch_row_named(text) + 1;
 }
 
 /* Reads the sides of the squares within a block, the largest first: a number, or a list. */
@@ -168,10 +164,10 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
          !llm_arch_want_word(ev, e[ARG_RESIZE], v[ARG_RESIZE], resizes, N_RESIZES, &resize)) ||
         (v[ARG_BETWEEN] && !llm_arch_want_word(ev, e[ARG_BETWEEN], v[ARG_BETWEEN], ways,
                                                sizeof ways / sizeof *ways, &between)) ||
-        !read_text(ev, e[ARG_BEGIN], v[ARG_BEGIN], p->begin) ||
-        !read_text(ev, e[ARG_END], v[ARG_END], p->end) ||
-        !read_text(ev, e[ARG_LINE], v[ARG_LINE], p->line) ||
-        !read_text(ev, e[ARG_LINE_END], v[ARG_LINE_END], p->line_end) ||
+        !llm_arch_want_row_text(ev, e[ARG_BEGIN], v[ARG_BEGIN], p->begin) ||
+        !llm_arch_want_row_text(ev, e[ARG_END], v[ARG_END], p->end) ||
+        !llm_arch_want_row_text(ev, e[ARG_LINE], v[ARG_LINE], p->line) ||
+        !llm_arch_want_row_text(ev, e[ARG_LINE_END], v[ARG_LINE_END], p->line_end) ||
         (v[ARG_INNER] && !read_inner(ev, e[ARG_INNER], v[ARG_INNER], p)))
         return false;
     count_marks(p, p->begin);
@@ -406,7 +402,7 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
                                       [TILES_WHOLE] = t.whole,   [TILES_WHOLE_END] = t.whole_end,
                                       [TILES_BESIDE] = t.beside, [TILES_LINE_END] = t.line_end};
     for (int k = 0; k < TILES_COUNT; k++) {
-        if (texts[k] && !read_text(ev, arg[k], v[k], texts[k]))
+        if (texts[k] && !llm_arch_want_row_text(ev, arg[k], v[k], texts[k]))
             return ARCH_FAIL;
         if (texts[k])
             count_marks(p, texts[k]);

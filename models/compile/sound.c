@@ -154,18 +154,14 @@ static bool read_words(arch_eval *ev, const arch_value *const *v, const arch_exp
     return true;
 }
 
-static bool read_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
-                      char out[LLM_ARCH_TEXT]) {
-    return !v || llm_arch_want_row_text(ev, e, v, out);
-}
-
 arch_value llm_arch_from_sound(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
                                const arch_expr *const *arg) {
     llm_arch_sound s = {.range = 8, .least = 1e-10, .needs = 1};
     double seconds = 0;
     if (!read_whole(ev, v, arg, &s) || !read_numbers(ev, v, arg, &s, &seconds) ||
-        !read_words(ev, v, arg, &s) || !read_text(ev, arg[ARG_BEGIN], v[ARG_BEGIN], s.begin) ||
-        !read_text(ev, arg[ARG_END], v[ARG_END], s.end))
+        !read_words(ev, v, arg, &s) ||
+        !llm_arch_want_row_text(ev, arg[ARG_BEGIN], v[ARG_BEGIN], s.begin) ||
+        !llm_arch_want_row_text(ev, arg[ARG_END], v[ARG_END], s.end))
         return ARCH_FAIL;
     if (s.window % 2 != 0 || s.fft % 2 != 0 || s.fft < s.window)
         return llm_arch_error(ev, e->mark,
@@ -194,8 +190,8 @@ arch_value llm_arch_from_samples(arch_eval *ev, const arch_expr *e, const arch_v
     s.step = s.window = ev->preparing->row.ne[0];
     if (!llm_arch_want_whole(ev, arg[SAMPLES_RATE], v[SAMPLES_RATE], 1, MOST_SAMPLES, &s.rate) ||
         !llm_arch_want_number(ev, arg[SAMPLES_SECONDS], v[SAMPLES_SECONDS], &seconds) ||
-        !read_text(ev, arg[SAMPLES_BEGIN], v[SAMPLES_BEGIN], s.begin) ||
-        !read_text(ev, arg[SAMPLES_END], v[SAMPLES_END], s.end))
+        !llm_arch_want_row_text(ev, arg[SAMPLES_BEGIN], v[SAMPLES_BEGIN], s.begin) ||
+        !llm_arch_want_row_text(ev, arg[SAMPLES_END], v[SAMPLES_END], s.end))
         return ARCH_FAIL;
     return prepared(ev, e, &s, seconds);
 }

@@ -208,8 +208,8 @@ bool llm_converter_has_part(const llm_converter *c) {
     return true;
 }
 
-/* What a descriptor is looked for: of what texts are read by, of an eye or an ear, and whether the folder has to have the objects that its section
- * is about. */
+/* Which descriptor is looked for: one that reads texts, an eye, or an ear. has_part: only one whose section is about objects that config.json
+ * has. */
 typedef struct wanted {
     bool eye, ear, has_part;
 } wanted;

@@ -295,6 +295,12 @@ typedef enum llm_arch_tiling {
 enum { LLM_ARCH_MAX_GRIDS = 64, LLM_ARCH_MAX_TILES = 256 };
 
 /* In the texts, {n} is the end of a line; in `tile`, {y} and {x} are its place in the grid, from 1. */
+/* Returns the number of the row that a text names where it begins, as {0} to {9} do; -1: none. */
+static inline int llm_arch_row_named(const char *text) {
+    return text[0] == '{' && text[1] >= '0' && text[1] <= '9' && text[2] == '}' ? text[1] - '0'
+                                                                                : -1;
+}
+
 typedef struct llm_arch_tiles {
     llm_arch_tiling by;
     int64_t least, most;
