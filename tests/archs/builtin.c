@@ -156,11 +156,14 @@ static bool is_for_conversion(const char *text, const char *line) {
     return first == def && (first = strstr(def + 1, name)) && first > section;
 }
 
-/* Lines in which no made-up model differs: a `require`, an `ignore` of tensors that none has, also
+/* Lines in which no made-up model differs: a `require`, an `ignore` of tensors or keys that none has, also
  * in a loop of one line, and one of a key that is refused for values of its own, which a twin of
  * ../numpy/twins has; names of parts, which ../numpy/fused.py and twins run. */
 static bool may_go(const char *text, const char *line) {
-    static const char *const begin[] = {"require ", "ignore \"", "else: ignore \"",
+    static const char *const begin[] = {"require ",
+                                        "ignore \"",
+                                        "else: ignore \"",
+                                        "else: ignore .",
                                         "ignore .rope.dimension_sections ",
                                         "embedding = "}; /* of a model that has another output */
     if (is_for_conversion(text, line))
@@ -303,6 +306,9 @@ static bool is_row_count(const char *at) {
 static const struct {
     const char *name, *from, *to; /* to: NULL, any */
 } free_here[] = {
+    {"bert.arch", "n_labels", NULL}, /* any number of scores fits */
+    {"bert.arch", "n_first", "n_embd"},
+    {"bert.arch", "n_embd", "n_first"},
     {"clip-glm4v.arch", "n", NULL}, /* the file's tensor says it */
     {"clip-glm4v.arch", "n_embd", "n"},
     {"dflash.arch", "2", NULL}, /* the first is before a part, the second behind it */
