@@ -298,7 +298,8 @@ static void check_type(ggl_type type) {
     /* more blocks, rows and columns than kernels of panels take at once; k becomes whole blocks */
     static const struct {
         int k, rows, cols;
-    } large[] = {{1056, 100, 17}, {2080, 17, 49}, {352, 97, 64}, {1312, 33, 16}, {1024, 16, 24}};
+    } large[] = {{1056, 100, 17}, {2080, 17, 49}, {352, 97, 64},
+                 {1312, 33, 16},  {1024, 16, 24}, {2080, 100, 53}};
     uint64_t seed = 3 + (uint64_t)type;
     int n_lengths = 0;
     tables_of_products();

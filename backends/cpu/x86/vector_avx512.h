@@ -111,6 +111,34 @@ INLINE void v_four_trees(float *y, const vf (*s)[16 / V_LANES]) {
     _mm_storeu_ps(y, _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, t)));
 }
 
+/* Makes lane r of v[l] what lane l of v[r] was, for sixteen vectors. */
+#define V_TURN
+INLINE void v_turn(vf *v) {
+    vf t[16], u[16];
+    UNROLL for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_ps(v[i], v[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(v[i], v[i + 1]);
+    }
+    UNROLL for (int i = 0; i < 16; i += 4) {
+        for (int e = 0; e < 2; e++) {
+            const __m512d a = (__m512d)t[i + e], b = (__m512d)t[i + 2 + e];
+            u[i + 2 * e] = (vf)_mm512_unpacklo_pd(a, b);
+            u[i + 2 * e + 1] = (vf)_mm512_unpackhi_pd(a, b);
+        }
+    }
+    /* quarter q of u[i] has, of four rows, lane 4 * q + i % 4 */
+    UNROLL for (int i = 0; i < 4; i++) {
+        t[i] = _mm512_shuffle_f32x4(u[i], u[4 + i], 0x88);
+        t[4 + i] = _mm512_shuffle_f32x4(u[i], u[4 + i], 0xdd);
+        t[8 + i] = _mm512_shuffle_f32x4(u[8 + i], u[12 + i], 0x88);
+        t[12 + i] = _mm512_shuffle_f32x4(u[8 + i], u[12 + i], 0xdd);
+    }
+    UNROLL for (int i = 0; i < 8; i++) {
+        v[i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0x88);
+        v[8 + i] = _mm512_shuffle_f32x4(t[i], t[8 + i], 0xdd);
+    }
+}
+
 /* The larger one, and the largest lane, of numbers that are not NaN. */
 INLINE vf v_max(vf a, vf b) {
     return _mm512_max_ps(a, b);
