@@ -423,6 +423,69 @@ def minimax():
     return case
 
 
+def step3_windows(picture, size, tile, longest):
+    """What Step 3's authors show of a picture: windows, line by line with what is behind each line, and the whole."""
+    w, h = picture.size
+    if min(w, h) < 32 and max(w, h) > 4 * min(w, h):
+        square = Image.new("RGB", (max(w, h),) * 2)
+        square.paste(picture)
+        picture, (w, h) = square, square.size
+    if max(w, h) > longest:
+        picture = picture.resize((int(w * longest / max(w, h)), int(h * longest / max(w, h))), Image.BILINEAR)
+        w, h = picture.size
+    window = tile if max(w, h) <= 4 * min(w, h) else min(tile, *picture.size)
+    if max(w, h) <= size:
+        window = min(w, h) if max(w, h) > 1.5 * min(w, h) else 0
+    seen = []
+    if window:
+        nx, ny = (max(1, x // window + (x % window > 0.2 * window)) for x in (w, h))
+        all_ = picture.resize(tuple(x if x < window else n * window for x, n in ((w, nx), (h, ny))), Image.BILINEAR)
+        for k in range(nx * ny):
+            x, y = k % nx * window, k // nx * window
+            seen.append((all_.crop((x, y, x + window, y + window)).resize((tile, tile), Image.BILINEAR), k % nx == nx - 1 and k < nx * ny - 1))
+    return seen, picture.resize((size, size), Image.BILINEAR)
+
+
+def step3():
+    """Its processor needs torchvision; where a window is larger than the picture, its authors have black, and transformers stretches the picture."""
+    vision = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2, "image_size": 48, "patch_size": 4, "mlp_ratio": 1.25, "layer_scale_init_value": 0.1}
+    processor = {"patch_size": 32, "size": {"height": 48, "width": 48}, "max_image_size": 120, "resample": 2, "image_mean": [0.48145466, 0.4578275, 0.40821073],
+                 "image_std": [0.26862954, 0.26130258, 0.27577711]}
+
+    def seen(picture):
+        tiles, whole = step3_windows(picture, 48, 32, 120)
+        given = lambda x: torch.tensor((np.asarray(x, np.float64) / 255 - processor["image_mean"]) / processor["image_std"]).permute(2, 0, 1)
+        more = {"pixel_values": given(whole)[None], "num_local_patches": [len(tiles)]}
+        return tiles, more | ({"pixel_values_local": torch.stack([given(x) for x, _ in tiles])} if tiles else {})
+
+    def parts(model, picture):
+        tiles, more = seen(picture)
+        rows = features(model.get_image_features(**more, return_dict=True))
+        out = []
+        for k, (_, is_last) in enumerate(tiles):
+            out += ["<patch_start>", rows[4 * k : 4 * k + 4], "<patch_end>"] + ["<patch_newline>"] * is_last
+        return out + ["<im_start>", rows[4 * len(tiles) :], "<im_end>"]
+
+    text = text_config("step3p5", num_hidden_layers=4, layer_types=["sliding_attention", "full_attention"] * 2, sliding_window=5, moe_intermediate_size=8, n_routed_experts=4,
+                       num_experts_per_tok=2, share_expert_dim=8, moe_layers_enum="2,3", partial_rotary_factors=[1.0, 0.5] * 2, rope_theta=[10000.0, 5000.0] * 2) | {"vocab_size": 261}
+    config = {"text_config": text, "vision_config": vision, "image_token_id": 3, "tie_word_embeddings": False}
+    case = Saved("picture", "Step3p7ForConditionalGeneration", config, processor, ("vision_model.", "vit_large_projector."), parts, [[40, 30], [40, 24], [100, 60], [70, 24], [60, 5], [150, 90], [140, 33]])
+    case.seen = seen
+    return case
+
+
+def step3_whole():
+    of = step3()
+    of.kind, of.words, of.tower, of.media = "whole", ("<im_start>", "<im_end>", "<patch_start>", "<patch_end>", "<patch_newline>"), ("",), [[40, 30], [60, 64]]
+    rows = of.parts
+
+    def parts(model, picture):
+        return [x if isinstance(x, str) else len(x) for x in rows(model, picture)], of.seen(picture)[1]
+
+    of.parts = parts
+    return of
+
+
 def turned_whole(of, words, processor, merge=4):
     """The whole of a model whose text turns the rows of a picture by time, line and column."""
     of.kind, of.words, of.tower, of.media = "whole", words, ("",), [[40, 30], [70, 30]]
@@ -697,7 +760,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
