@@ -718,6 +718,88 @@ def qwen25o():
     return Case("sound", "Qwen2_5OmniForConditionalGeneration", config, {"feature_size": 16}, ("thinker.audio_tower.", "thinker.model.audio_tower."), parts, [[16000], [9234], [1700], [70000]])
 
 
+class Own(Other):
+    """A model that transformers lacks: its rows are computed here, of patches that Qwen2-VL's processor makes, [n][3 * frames * p * p] in squares of 2 x 2, and their lines and columns."""
+
+    def __init__(self, of, config, processor, shapes, media, around, rows_of):
+        super().__init__(of, config, processor, shapes, media, around)
+        self.rows_of = rows_of
+
+    def line(self, name):
+        w = {k: torch.tensor(v, dtype=torch.float64) for k, v in late_senses.weights(self.shapes).items()}
+        rows, media = [], []
+        for size in self.media:
+            rows.append(self.rows_of(w, Image.fromarray(late_senses.medium("picture", size))))
+            media.append([*size, len(rows[-1])])
+        self.media = media
+        return super().line(name) | {"limit": late_senses.LIMIT, "rows": base64.b64encode(torch.cat(rows).numpy().astype("<f4").tobytes()).decode()}
+
+
+def qwen_patches(picture, processor):
+    """Patches, lines and columns."""
+    from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+    x = Qwen2VLImageProcessorPil(**processor)(picture, return_tensors="pt")
+    _, ny, nx = x["image_grid_thw"][0].tolist()
+    yx = torch.tensor([(y + dy, x + dx) for y in range(0, ny, 2) for x in range(0, nx, 2) for dy in range(2) for dx in range(2)])
+    return x["pixel_values"].double(), yx, ny, nx
+
+
+def rms(x, w, eps=1e-6):
+    return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * w
+
+
+def turned_by_place(x, yx):
+    """Heads x [n, h, d], halves: the first half of the pairs by the line, the second by the column."""
+    d = x.shape[-1]
+    f = 10000.0 ** (-torch.arange(0, d // 2, 2) / (d // 2))
+    angle = (yx[:, :, None] * f).reshape(len(yx), 1, d // 2)
+    a, b = x[..., : d // 2], x[..., d // 2 :]
+    return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1)
+
+
+def mimo():
+    """From llama.cpp's graph: transformers lacks the model."""
+    n, n_ff, n_head, n_kv, d, types, reach = 24, 40, 4, 2, 8, [-1, 0, 1, 1, -1, 1], 5
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "min_pixels": 8 * 64, "max_pixels": 40 * 64, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+    vision = {"depth": len(types), "hidden_size": n, "intermediate_size": n_ff, "num_heads": n_head, "num_key_value_heads": n_kv, "qk_channels": d, "patch_size": 4, "spatial_merge_size": 2,
+              "temporal_patch_size": 2, "in_chans": 3, "hidden_act": "silu", "out_hidden_size": N_TEXT, "visual_token_window_size": reach, "vit_window_attn_types": types, "use_sink": True,
+              "fullatt_block_indexes": [0, 4]}
+    shapes = {"visual.patch_embed.proj.weight": [n, 3, 2, 4, 4], "visual.merger.ln_q.weight": [n], "visual.merger.ln_q.bias": [n], "visual.merger.mlp.0.weight": [4 * n, 4 * n],
+              "visual.merger.mlp.2.weight": [N_TEXT, 4 * n]}
+    for l in range(len(types)):
+        b = f"visual.blocks.{l}."
+        for part, rows, columns in (("attn.qkv", (n_head + 2 * n_kv) * d, n), ("attn.proj", n, n_head * d), ("mlp.gate_proj", n_ff, n), ("mlp.up_proj", n_ff, n), ("mlp.down_proj", n, n_ff)):
+            shapes |= {f"{b}{part}.weight": [rows, columns], f"{b}{part}.bias": [rows]}
+        shapes |= {b + "norm1.weight": [n], b + "norm2.weight": [n]} | ({b + "attn.sinks": [n_head]} if types[l] >= 0 else {})
+
+    def rows_of(w, picture):
+        more = {k: v for k, v in processor.items() if "pixels" not in k}
+        x, yx, ny, nx = qwen_patches(picture, more | {"size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}})
+        at, lin = lambda name: w["visual." + name], lambda x, name: x @ w[f"visual.{name}.weight"].T + w.get(f"visual.{name}.bias", 0)
+        x = x @ at("patch_embed.proj.weight").reshape(n, -1).T
+        columns = torch.tensor([(r * (nx // 2) + c) * 4 + k for c in range(nx // 2) for r in range(ny // 2) for k in range(4)])
+        for l, kind in enumerate(types):
+            order = columns if kind == 1 else torch.arange(len(x))
+            b, y = f"blocks.{l}.", x[order]
+            q, k, v = lin(rms(y, at(b + "norm1.weight")), b + "attn.qkv").split([n_head * d, n_kv * d, n_kv * d], -1)
+            q, k = (turned_by_place(z.reshape(len(y), -1, d), yx[order]) for z in (q, k))
+            k, v = (z.reshape(len(y), n_kv, d).repeat_interleave(n_head // n_kv, 1) for z in (k, v))
+            scores = torch.einsum("ihd,jhd->hij", q, k) / d**0.5
+            if kind >= 0:
+                i = torch.arange(len(y))
+                scores = torch.where((i[:, None] - i).abs() <= reach, scores, -torch.inf)
+                scores = torch.cat([scores, at(b + "attn.sinks")[:, None, None].expand(-1, len(y), 1)], -1)
+            shares = scores.softmax(-1)[..., : len(y)]
+            y = y + lin(torch.einsum("hij,jhd->ihd", shares, v).reshape(len(y), -1), b + "attn.proj")
+            h = rms(y, at(b + "norm2.weight"))
+            y = y + lin(torch.nn.functional.silu(lin(h, b + "mlp.gate_proj")) * lin(h, b + "mlp.up_proj"), b + "mlp.down_proj")
+            x = torch.empty_like(y).index_copy(0, order, y)
+        x = torch.nn.functional.layer_norm(x, [n], at("merger.ln_q.weight"), at("merger.ln_q.bias"), 1e-6).reshape(-1, 4 * n)
+        return lin(torch.nn.functional.gelu(lin(x, "merger.mlp.0")), "merger.mlp.2")
+
+    return Own("MiMoV2ForCausalLM", {"hidden_size": N_TEXT, "vision_config": vision}, processor, shapes, [[40, 30], [9, 70], [60, 40]], ("<|vision_start|>", "<|vision_end|>"), rows_of)
+
+
 def lfm2a():
     """A model that transformers lacks; the size of its rows is one of llama.cpp's constants."""
     n, deep, shapes = 512, 2, {}
@@ -760,7 +842,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
