@@ -131,9 +131,9 @@ _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
 /* Reads the arguments that are given. */
 static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr *const *e,
                       llm_arch_picture *p) {
-    static const char *const fits[] = {"stretch",    "pad",     "crop",  "follow",
-                                       "follow_pad", "longest", "area",  "aspect",
-                                       "fill",       "steps",   "within"};
+    static const char *const fits[] = {"stretch",    "pad",     "crop",    "follow",
+                                       "follow_pad", "longest", "area",    "aspect",
+                                       "fill",       "steps",   "patches", "within"};
     static const char *const ways[] = {"corners", "linear", "linear_zero", "cubic", "wide"};
     int64_t cells = 0, crossed = 0, places = 1;
     const struct {

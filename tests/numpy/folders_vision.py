@@ -143,6 +143,8 @@ CLASSES = {
     "LightOnOcrForConditionalGeneration": seeing(({**FIRST["Qwen3ForCausalLM"][0], "model_type": "qwen3"}, llama_weights, ["default"]), ("model.vision_encoder", "model.vision_projection"),
                                                  {**TOWER, "model_type": "pixtral", "head_dim": 8, "hidden_act": "silu"}, model_type="lighton_ocr", image_token_id=39, spatial_merge_size=2),
     "StepVLForConditionalGeneration": ({**FIRST["Qwen3ForCausalLM"][0], "model_type": "qwen3", "how": {"class": "Qwen3ForCausalLM"}, "write": beside_step_eye}, llama_weights, ["default"]),
+    "Phi4ForCausalLMV": ({**FIRST["Phi3ForCausalLM"][0], "pad_token_id": 0, "how": {"class": "Phi3ForCausalLM", "renamed": True}, "layout": lambda w: {**w, "model.vision_tower.vision_tower.x": np.zeros(4)},
+                          "write": lambda config: {**config, "vision_config": {"hidden_size": 8}, "mm_hidden_size": 8, "min_num_patches": 1, "max_num_patches": 4}}, llama_weights, ["default"]),
     "Lfm2VlForConditionalGeneration": seeing(({**MORE["Lfm2ForCausalLM"][0], "model_type": "lfm2"}, lfm2_weights, ["default"]), ("model.vision_tower", "model.multi_modal_projector"),
                                              {**TOWER, "model_type": "siglip2_vision_model", "num_patches": 4}, model_type="lfm2_vl", image_token_id=39, downsample_factor=2, projector_hidden_act="gelu",
                                              projector_bias=True, projector_use_layernorm=True, projector_hidden_size=16),

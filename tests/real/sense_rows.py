@@ -800,6 +800,33 @@ def mimo():
     return Own("MiMoV2ForCausalLM", {"hidden_size": N_TEXT, "vision_config": vision}, processor, shapes, [[40, 30], [9, 70], [60, 40]], ("<|vision_start|>", "<|vision_end|>"), rows_of)
 
 
+def phi4():
+    """SigLIP 2 of transformers up to the last layer but one; sizes as the model's processor has them, which transformers lacks."""
+    from transformers.models.siglip2.image_processing_pil_siglip2 import get_image_size_for_max_num_patches
+    own = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 3, "patch_size": 4, "num_patches": 25}
+    config = transformers.Siglip2VisionConfig(**own, vision_use_head=False)
+    model = transformers.Siglip2VisionModel._from_config(config, attn_implementation="eager").double().eval()
+    before = "model.vision_tower.vision_tower."
+    names = {(k if k.startswith("vision_model.") else "vision_model." + k): k for k in model.state_dict()}
+    shapes = {before + k: list(model.state_dict()[v].shape) for k, v in names.items()}
+    shapes |= {"model.mm_projector.0.weight": [20, 24], "model.mm_projector.0.bias": [20], "model.mm_projector.2.weight": [N_TEXT, 20], "model.mm_projector.2.bias": [N_TEXT]}
+    processor = {"patch_size": 4, "min_num_patches": 12, "max_num_patches": 80, "resample": 2, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+
+    def rows_of(w, picture):
+        model.load_state_dict({v: w[before + k] for k, v in names.items()})
+        n = min(max(picture.width // 4 * (picture.height // 4), 12), 80)
+        h, w_ = get_image_size_for_max_num_patches(picture.height, picture.width, 4, n)
+        a = (np.asarray(picture.resize((w_, h), Image.BILINEAR), np.float64) / 255 - 0.5) / 0.4
+        x = torch.tensor(a.reshape(h // 4, 4, w_ // 4, 4, 3).transpose(0, 2, 1, 3, 4).reshape(1, -1, 48))
+        with torch.no_grad():
+            y = model(pixel_values=x, pixel_attention_mask=torch.ones(x.shape[:2], dtype=torch.long), spatial_shapes=torch.tensor([[h // 4, w_ // 4]]), output_hidden_states=True).hidden_states[-2][0]
+        y = torch.nn.functional.gelu(y @ w["model.mm_projector.0.weight"].T + w["model.mm_projector.0.bias"])
+        return y @ w["model.mm_projector.2.weight"].T + w["model.mm_projector.2.bias"]
+
+    return Own("Phi4ForCausalLMV", {"hidden_size": N_TEXT, "vision_config": own | {"model_type": "siglip2_vision_model"}, "mm_vision_select_layer": -2}, processor, shapes,
+               [[40, 30], [70, 9], [60, 40], [7, 5], [41, 13]], (), rows_of)
+
+
 def lfm2a():
     """A model that transformers lacks; the size of its rows is one of llama.cpp's constants."""
     n, deep, shapes = 512, 2, {}
@@ -842,7 +869,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():

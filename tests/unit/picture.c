@@ -590,6 +590,29 @@ static void expect_windows(int64_t width, int64_t height, int64_t nx, int64_t ny
     }
 }
 
+static void expect_patches(int64_t width, int64_t height, int64_t then_width, int64_t then_height) {
+    llm_picture_fit f;
+    ggl_error err = {0};
+    const llm_arch_picture rule = {.patch = 4,
+                                   .block = 1,
+                                   .fit = LLM_FIT_PATCHES,
+                                   .least = 12 * 16,
+                                   .most = 80 * 16,
+                                   .std = {1, 1, 1}};
+    REQUIRE_OK(llm_picture_fit_for(&f, &rule, width, height, "x", &err), &err);
+    CHECK_INT(f.width, then_width);
+    CHECK_INT(f.height, then_height);
+}
+
+/* As Siglip2's get_image_size_for_max_num_patches has them, of transformers 5.24. */
+TEST(as_many_patches) {
+    expect_patches(40, 30, 40, 28);
+    expect_patches(60, 40, 44, 28);
+    expect_patches(7, 5, 16, 12);
+    expect_patches(41, 13, 40, 12);
+    expect_patches(4000, 20, 320, 4);
+}
+
 TEST(windows) {
     expect_windows(48, 32, 0, 0, 0); /* as large as the whole, and not long */
     expect_windows(48, 31, 2, 1, 31);

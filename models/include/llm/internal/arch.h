@@ -254,13 +254,15 @@ typedef enum llm_arch_fit {
     LLM_FIT_ASPECT, /* near its own size, made smaller for `most` pixels: sides of whole blocks, each rounded up or down, in the nearest shape; stretched */
     LLM_FIT_FILL, /* as large as it can be in its own shape: sides of whole blocks, rounded down, with `most` pixels at most; stretched */
     LLM_FIT_STEPS, /* its own size, or smaller by steps of a fiftieth of it, until it has at most `most` pixels: sides rounded up to whole blocks; stretched */
+    LLM_FIT_PATCHES, /* as large as it can be with as many patches as are whole in it, but at least and at most those of `least` and `most` pixels: sides rounded up to whole blocks; stretched */
     LLM_FIT_WITHIN /* its own size, made smaller if its whole patches have more than `most` pixels, or a side more than `size`; in whole blocks, at their left and top */
 } llm_arch_fit;
 
 /* True for fits with a number of pixels, `most`; the others have a size. */
 static inline bool llm_arch_fit_is_counted(llm_arch_fit fit) {
     return fit == LLM_FIT_FOLLOW || fit == LLM_FIT_FOLLOW_PAD || fit == LLM_FIT_ASPECT ||
-           fit == LLM_FIT_FILL || fit == LLM_FIT_STEPS || fit == LLM_FIT_WITHIN;
+           fit == LLM_FIT_FILL || fit == LLM_FIT_STEPS || fit == LLM_FIT_PATCHES ||
+           fit == LLM_FIT_WITHIN;
 }
 
 /* How the values between pixels are computed. */
