@@ -827,6 +827,30 @@ def phi4():
                [[40, 30], [70, 9], [60, 40], [7, 5], [41, 13]], (), rows_of)
 
 
+def ling3():
+    """The eye of transformers' Qwen3-VL without its products, and Ling's own behind it."""
+    own = {"depth": 2, "hidden_size": 24, "intermediate_size": 40, "num_heads": 3, "patch_size": 4, "spatial_merge_size": 2, "temporal_patch_size": 2, "out_hidden_size": 96,
+           "num_position_embeddings": 25, "deepstack_visual_indexes": []}
+    from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionModel
+    config = Qwen3VLVisionModel.config_class(**own)
+    model = Qwen3VLVisionModel._from_config(config, attn_implementation="eager").double().eval()
+    shapes = {"visual." + k: list(v.shape) for k, v in model.state_dict().items() if "merger.linear" not in k and k != "patch_embed.proj.bias"}
+    shapes |= {"linear_proj.0.weight": [20, 96], "linear_proj.0.bias": [20], "linear_proj.2.weight": [N_TEXT, 20], "linear_proj.2.bias": [N_TEXT]}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+
+    def rows_of(w, picture):
+        x, _, ny, nx = qwen_patches(picture, processor)
+        model.load_state_dict({k.removeprefix("visual."): v for k, v in w.items() if k.startswith("visual.")} | {"patch_embed.proj.bias": torch.zeros(24)}, strict=False)
+        with torch.no_grad():
+            found = model(x, torch.tensor([[1, ny, nx]]), return_dict=True).last_hidden_state
+            y = model.merger.norm(found).reshape(-1, 96)
+        y = torch.nn.functional.gelu(y @ w["linear_proj.0.weight"].T + w["linear_proj.0.bias"])
+        return y @ w["linear_proj.2.weight"].T + w["linear_proj.2.bias"]
+
+    return Own("BailingMoeV3VLForConditionalGeneration", {"text_config": {"hidden_size": N_TEXT}, "vision_config": own | {"disable_merger_proj": True}}, processor, shapes,
+               [[40, 30], [9, 70], [60, 40]], ("<|vision_start|>", "<|vision_end|>"), rows_of)
+
+
 def lfm2a():
     """A model that transformers lacks; the size of its rows is one of llama.cpp's constants."""
     n, deep, shapes = 512, 2, {}
@@ -869,7 +893,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
