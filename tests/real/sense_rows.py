@@ -851,6 +851,41 @@ def ling3():
                [[40, 30], [9, 70], [60, 40]], ("<|vision_start|>", "<|vision_end|>"), rows_of)
 
 
+def dots3():
+    """The tower of transformers' Dots 3 Note, with the names of its authors' folders."""
+    import re
+    from transformers.models.dots3_note.modeling_dots3_note import Dots3NoteVisionModel
+    own = {"embed_dim": 24, "intermediate_size": 40, "num_hidden_layers": 4, "num_attention_heads": 3, "patch_size": 4, "spatial_merge_size": 2, "rms_norm_eps": 1e-5,
+           "pyramid_num_routed": [-1, 1, 3, 5], "capacity_factor": 2, "router_scale": 1.0, "moe_intermediate_size": 12, "adapter_in_dim": 24, "adapter_out_dim": N_TEXT, "adapter_merge_size": 2}
+    config = Dots3NoteVisionModel.config_class(**own)
+    model = Dots3NoteVisionModel._from_config(config, attn_implementation="eager", experts_implementation="eager").double().eval()
+    renames = ((r"^norm", "post_trunk_norm"), ("^merger", "adapter"), (r"(\d)\.norm(\d)", r"\1.norm_\2"), ("gate_proj", "fc1"), ("up_proj", "fc3"), ("down_proj", "fc2"), ("gate.weight", "gate_weight"),
+               ("e_score_correction_bias", "router_bias"))
+
+    def named(name):
+        for old, new in renames:
+            name = re.sub(old, new, name)
+        return "vision_encoder." + name
+
+    shapes, parts = {}, {}  # of a tensor of the model: those of the folder
+    for k, v in model.state_dict().items():
+        of = re.match(r"(.*experts\.)(gate_up|down)_proj", k)
+        names = [[named(f"{of[1]}{e}.{p}_proj.weight") for p in of[2].split("_")] for e in range(len(v))] if of else [[named(k)]]
+        parts[k] = names
+        for one in names:
+            shapes |= {name: [v.shape[1] // len(one), v.shape[2]] if of else list(v.shape) for name in one}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 1, "size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+
+    def rows_of(w, picture):
+        x, _, ny, nx = qwen_patches(picture, processor)
+        model.load_state_dict({k: torch.stack([torch.cat([w[name] for name in one]) for one in names]) if "experts" in k else w[names[0][0]] for k, names in parts.items()})
+        with torch.no_grad():
+            return model(x, torch.tensor([[1, ny, nx]]), return_dict=True).pooler_output
+
+    theirs = {k: v for k, v in own.items()} | {"adapter_type": "patch_merger", "pre_pixel_shuffle": True, "use_qk_norm": True, "use_bias": False, "temporal_patch_size": 1}
+    return Own("Dots3NoteForConditionalGeneration", {"hidden_size": N_TEXT, "vision_config": theirs}, processor, shapes, [[40, 30], [9, 70], [60, 40]], ("<|img|>", "<|endofimg|>"), rows_of)
+
+
 def lfm2a():
     """A model that transformers lacks; the size of its rows is one of llama.cpp's constants."""
     n, deep, shapes = 512, 2, {}
@@ -893,7 +928,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
