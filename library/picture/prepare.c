@@ -53,6 +53,12 @@ ggl_status llm_picture_before(llm_picture **out, const llm_arch_picture *rule,
                              .height = is_thin ? longer : from->height};
     llm_picture *square = NULL;
     *out = NULL;
+    if (is_thin && longer > LLM_PICTURE_SEEN / longer)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%s: has %lld x %lld pixels, of which the model would see a square of %lld "
+                        "x %lld, more than %d pixels: cut it into parts",
+                        name, (long long)from->width, (long long)from->height, (long long)longer,
+                        (long long)longer, LLM_PICTURE_SEEN);
     ggl_status st =
         is_thin ? llm_picture_draw(&square, from, &f, &part, rule->resize, rule->color, name, err)
                 : GGL_OK;

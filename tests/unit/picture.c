@@ -675,6 +675,15 @@ TEST(before) {
     expect_before(60, 240, 30, 120);
 }
 
+TEST(thin_pictures_take_little_memory) {
+    llm_picture *p, *before;
+    ggl_error err = {0};
+    REQUIRE_OK(llm_picture_new(&p, 1, 9000, "x", &err), &err);
+    CHECK_INT(llm_picture_before(&before, &windowed, p, "x", &err), GGL_LIMIT);
+    CHECK(!before && strstr(err.msg, "a square of 9000 x 9000"));
+    llm_picture_free(p);
+}
+
 /* Tiles of 4 x 4 patches, in these squares of 2 x 2: rows of squares stand line by line through all tiles. */
 TEST(woven_tiles) {
     llm_picture *p, *all;
