@@ -763,8 +763,8 @@ def mimo():
     processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "min_pixels": 8 * 64, "max_pixels": 40 * 64, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
     vision = {"depth": len(types), "hidden_size": n, "intermediate_size": n_ff, "num_heads": n_head, "num_key_value_heads": n_kv, "qk_channels": d, "patch_size": 4, "spatial_merge_size": 2,
               "temporal_patch_size": 2, "in_chans": 3, "hidden_act": "silu", "out_hidden_size": N_TEXT, "visual_token_window_size": reach, "vit_window_attn_types": types, "use_sink": True,
-              "fullatt_block_indexes": [0, 4]}
-    shapes = {"visual.patch_embed.proj.weight": [n, 3, 2, 4, 4], "visual.merger.ln_q.weight": [n], "visual.merger.ln_q.bias": [n], "visual.merger.mlp.0.weight": [4 * n, 4 * n],
+              "fullatt_block_indexes": [0, 4], "num_query_groups": 2}
+    shapes = {"visual.patch_embed.proj.weight": [n, 3, 2, 4, 4], "visual.merger.ln_q.weight": [n], "visual.merger.mlp.0.weight": [4 * n, 4 * n],
               "visual.merger.mlp.2.weight": [N_TEXT, 4 * n]}
     for l in range(len(types)):
         b = f"visual.blocks.{l}."
@@ -794,7 +794,7 @@ def mimo():
             h = rms(y, at(b + "norm2.weight"))
             y = y + lin(torch.nn.functional.silu(lin(h, b + "mlp.gate_proj")) * lin(h, b + "mlp.up_proj"), b + "mlp.down_proj")
             x = torch.empty_like(y).index_copy(0, order, y)
-        x = torch.nn.functional.layer_norm(x, [n], at("merger.ln_q.weight"), at("merger.ln_q.bias"), 1e-6).reshape(-1, 4 * n)
+        x = torch.nn.functional.layer_norm(x, [n], at("merger.ln_q.weight"), None, 1e-6).reshape(-1, 4 * n)
         return lin(torch.nn.functional.gelu(lin(x, "merger.mlp.0")), "merger.mlp.2")
 
     return Own("MiMoV2ForCausalLM", {"hidden_size": N_TEXT, "vision_config": vision}, processor, shapes, [[40, 30], [9, 70], [60, 40]], ("<|vision_start|>", "<|vision_end|>"), rows_of)
