@@ -254,13 +254,15 @@ typedef enum llm_arch_fit {
     LLM_FIT_ASPECT, /* near its own size, made smaller for `most` pixels: sides of whole blocks, each rounded up or down, in the nearest shape; stretched */
     LLM_FIT_FILL, /* as large as it can be in its own shape: sides of whole blocks, rounded down, with `most` pixels at most; stretched */
     LLM_FIT_STEPS, /* its own size, or smaller by steps of a fiftieth of it, until it has at most `most` pixels: sides rounded up to whole blocks; stretched */
+    LLM_FIT_PATCHES, /* as large as it can be with as many patches as are whole in it, but at least and at most those of `least` and `most` pixels: sides rounded up to whole blocks; stretched */
     LLM_FIT_WITHIN /* its own size, made smaller if its whole patches have more than `most` pixels, or a side more than `size`; in whole blocks, at their left and top */
 } llm_arch_fit;
 
 /* True for fits with a number of pixels, `most`; the others have a size. */
 static inline bool llm_arch_fit_is_counted(llm_arch_fit fit) {
     return fit == LLM_FIT_FOLLOW || fit == LLM_FIT_FOLLOW_PAD || fit == LLM_FIT_ASPECT ||
-           fit == LLM_FIT_FILL || fit == LLM_FIT_STEPS || fit == LLM_FIT_WITHIN;
+           fit == LLM_FIT_FILL || fit == LLM_FIT_STEPS || fit == LLM_FIT_PATCHES ||
+           fit == LLM_FIT_WITHIN;
 }
 
 /* How the values between pixels are computed. */
@@ -288,8 +290,10 @@ typedef enum llm_arch_tiling {
     LLM_TILES_LONGEST, /* always: as many as it takes when the longer side has `most` pixels */
     LLM_TILES_SHAPE, /* above size * size pixels: about as many tiles as these take, at most `most`, in the grid that is nearest to the picture's shape; a
                        tile has about size * size pixels in its own shape */
-    LLM_TILES_RATIO /* above `above` pixels, its sides rounded to blocks: the grid of `least` to `most` tiles whose width / height is nearest to the picture's; of equally
+    LLM_TILES_RATIO, /* above `above` pixels, its sides rounded to blocks: the grid of `least` to `most` tiles whose width / height is nearest to the picture's; of equally
                        near ones, the largest of less than twice the picture's pixels, or the smallest */
+    LLM_TILES_WINDOWS /* windows of `size` pixels, or of the shorter side of a long picture: as many as its sides take, each of them rounded up from a fifth of a window
+                         on; each is made `size` large */
 } llm_arch_tiling;
 
 enum { LLM_ARCH_MAX_GRIDS = 64, LLM_ARCH_MAX_TILES = 256 };
@@ -304,7 +308,7 @@ static inline int llm_arch_row_named(const char *text) {
 typedef struct llm_arch_tiles {
     llm_arch_tiling by;
     int64_t least, most;
-    int64_t size; /* of RATIO: pixels of a tile's side; the others have the picture's */
+    int64_t size; /* of RATIO and WINDOWS: pixels of a tile's side; the others have the picture's */
     double above; /* of RATIO */
     int n_grid;
     int32_t grid
@@ -325,6 +329,11 @@ typedef struct llm_arch_tiles {
     char line_end[LLM_ARCH_TEXT]; /* behind each line of a tile's rows; "": the picture's */
 } llm_arch_tiles;
 
+/* True if tiles have a size of their own, `size`. */
+static inline bool llm_arch_tiles_sized(const llm_arch_tiles *t) {
+    return t->by == LLM_TILES_RATIO || t->by == LLM_TILES_WINDOWS;
+}
+
 enum { LLM_ARCH_MAX_INNER = 2, LLM_ARCH_MAX_ROW_MARKS = 10 };
 
 /* A picture that becomes rows, one for each patch of patch x patch pixels, [patch, patch, 3]: x within the patch first, then y, then red,
@@ -337,6 +346,10 @@ typedef struct llm_arch_picture {
         [LLM_ARCH_MAX_INNER]; /* the same of the smaller squares of which a block consists, and of those in these; 0 or 1: none */
     llm_arch_fit fit;
     llm_arch_resize resize;
+    int64_t
+        longest; /* what is larger is first made so small that no side has more pixels; 0: nothing is */
+    int64_t
+        thin; /* what has a shorter side of less pixels, and less than a quarter of the longer one, first becomes a square, with `color` at the right or below */
     int64_t least, most; /* of fits with a number of pixels */
     uint8_t color[3];    /* around what is padded: red, green, blue */
     double mean[3], std[3];
