@@ -199,10 +199,11 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
     }
     const bool mixes =
         to->row.block > 0 && (to->row.from > 0 || to->row.count > 0 || to->row.windows > 0);
-    if (mixes || (to->row.block > 0 && is_last(ev, s))) {
-        llm_arch_error(ev, s->place,
-                       mixes ? "rows in blocks have no 'from', 'count' or 'windows'"
-                             : "the last stage has no blocks, whose last one may be filled");
+    if (mixes || (to->row.block > 0 && is_last(ev, s) && ev->arch->has_tokens)) {
+        llm_arch_error(
+            ev, s->place,
+            mixes ? "rows in blocks have no 'from', 'count' or 'windows'"
+                  : "the stage that tokens read has no blocks, whose last one may be filled");
         return false;
     }
     to->row.over = over;

@@ -224,8 +224,8 @@ TEST(over_rows) {
         {OVER
          "stage b over a(block = 4, from = 1):\n  return a\nstage c over b:\n  return b\n" PLAIN,
          "rows in blocks have no 'from', 'count' or 'windows'"},
-        {OVER "stage b over a(block = 4):\n  return a\nrows = b\n",
-         "the last stage has no blocks, whose last one may be filled"},
+        {OVER "stage b over a(block = 4):\n  return a\n" PLAIN,
+         "the stage that tokens read has no blocks, whose last one may be filled"},
         {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 0.001)\n" PLAIN,
          "0.001 seconds of sound are 0.1"},
         {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, whole = "

@@ -168,7 +168,8 @@ class Check:
             json.dump(eye_folders.tokenizer_of(self.write_text(line)), f)
         for size, layout in zip(line["media"], line["layouts"]):
             n = 4 + sum(isinstance(x, str) for x in layout)
-            self.run(self.cli, "-m", folder, "--mmproj", folder, "--image", self.write_medium("picture", size), "-p", "ab<__media__>cd", "-n", "0", "-ctk", "f32",
+            kind, flag = ("sound", "--audio") if len(size) == 1 else ("picture", "--image")
+            self.run(self.cli, "-m", folder, "--mmproj", folder, flag, self.write_medium(kind, size), "-p", "ab<__media__>cd", "-n", "0", "-ctk", "f32",
                      "-ctv", "f32", "--logits", self.at("npy"))
             got = np.load(self.at("npy"))[:, : line["n_row"]]
             far = off(got, want[first : first + n])

@@ -49,20 +49,27 @@ class Case:
             raise SystemExit(f"unexpected: {found.unexpected_keys}")
         return model, shapes
 
+    def shown(self):
+        """The token in whose place a row stands."""
+        return next(self.config[key] for key in ("image_token_id", "audio_token_id", "audio_token_index") if key in self.config)
+
     def whole_line(self, name):
         """Of a model with its text part: the scores of the text's tokens, of the first tokens of the vocabulary."""
         model, shapes = self.model()
         inputs, layouts, scores = late_senses.words_of(self.words), [], []
         for size in self.media:
             with torch.no_grad():
-                layout, more = self.parts(model, Image.fromarray(late_senses.medium("picture", size)))
+                medium = late_senses.medium("sound" if len(size) == 1 else "picture", size)
+                layout, more = self.parts(model, medium if len(size) == 1 else Image.fromarray(medium))
                 ids, is_text = [ord("a"), ord("b")], [True, True]
                 for part in layout:
-                    new = [256 + inputs.index(part) if part in inputs else ord(part)] if isinstance(part, str) else [self.config["image_token_id"]] * part
+                    new = [256 + inputs.index(part) if part in inputs else ord(part)] if isinstance(part, str) else [self.shown()] * part
                     ids, is_text = ids + new, is_text + [isinstance(part, str)] * len(new)
                 ids, is_text = ids + [ord("c"), ord("d")], is_text + [True, True]
                 of = torch.tensor([ids])
-                out = model(input_ids=of, mm_token_type_ids=(of == self.config["image_token_id"]).int(), attention_mask=torch.ones_like(of), **more)
+                if len(size) == 2:
+                    more |= {"mm_token_type_ids": (of == self.shown()).int()}
+                out = model(input_ids=of, attention_mask=torch.ones_like(of), **more)
             layouts.append(layout)
             scores.append(out.logits[0].double().numpy()[np.array(is_text)][:, :64])
         data = np.concatenate(scores).astype("<f4")
@@ -613,6 +620,52 @@ def qwen3a():
                 [[16000], [9234], [1700], [140000]])
 
 
+def torch_mel(x, n_mel):
+    """The power of bands, as torchaudio's MelSpectrogram(16000, n_fft=512, win_length=400, hop_length=160, n_mels=n_mel) gives it: [n_mel, rows]."""
+    edges = 700 * (10 ** (torch.linspace(0, 2595 * np.log10(1 + 8000 / 700), n_mel + 2, dtype=torch.float64) / 2595) - 1)
+    slopes = edges[None] - torch.linspace(0, 8000, 257, dtype=torch.float64)[:, None]
+    bands = torch.clamp(torch.minimum(-slopes[:, :-2] / (edges[1:-1] - edges[:-2]), slopes[:, 2:] / (edges[2:] - edges[1:-1])), min=0)
+    power = torch.stft(torch.tensor(x, dtype=torch.float64), 512, 160, 400, torch.hann_window(400, dtype=torch.float64), center=True, pad_mode="reflect", return_complex=True).abs() ** 2
+    return bands.T @ power
+
+
+def granite_speech(plus=False):
+    """Its feature extractor needs torchaudio."""
+    audio = {"input_dim": 32, "num_layers": 4, "hidden_dim": 24, "feedforward_mult": 2, "num_heads": 3, "dim_head": 8, "output_dim": 10, "context_size": 12, "max_pos_emb": 14,
+             "conv_kernel_size": 7} | ({"cat_hidden_layers": [0, 2, 3]} if plus else {})
+    qformer = {"model_type": "blip_2_qformer", "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 40, "cross_attention_frequency": 1,
+               "encoder_hidden_size": 96 if plus else 24}
+
+    def heard(sound):
+        log = torch.clamp(torch_mel(sound, 16).T, min=1e-10).log10()
+        log = torch.maximum(log, log.max() - 8) / 4 + 1
+        return log[: len(log) // 2 * 2].reshape(1, -1, 32)
+
+    def parts(model, sound):
+        return [features(model.model.get_audio_features(heard(sound), return_dict=True))[0]]
+
+    config = {"text_config": text_config("granite"), "encoder_config": audio, "projector_config": qformer, "window_size": 15, "downsample_rate": 5, "has_lora_adapter": False}
+    case = Saved("sound", f"GraniteSpeech{'Plus' * plus}ForConditionalGeneration", config, {}, ("encoder.", "projector.", "model.encoder.", "model.projector."), parts,
+                 [[16000], [9234], [1700], [20000]])
+    case.heard = heard
+    return case
+
+
+def granite_speech_whole():
+    """Without a scale of the scores, which transformers leaves out."""
+    of = granite_speech()
+    of.kind, of.words, of.tower, of.media = "whole", (), ("",), [[9234], [1700]]
+    of.config |= {"audio_token_index": 3, "tie_word_embeddings": True}
+    of.config["text_config"] |= {"vocab_size": 258, "num_hidden_layers": 2, "pad_token_id": 0, "tie_word_embeddings": True, "embedding_multiplier": 3.0, "residual_multiplier": 0.7, "attention_multiplier": 0.4}
+
+    def parts(model, sound):
+        x = of.heard(sound)
+        return [-(-x.shape[1] // 15) * 3], {"input_features": x}
+
+    of.parts = parts
+    return of
+
+
 class Parakeet(Other):
     """Its encoder is one of transformers' classes; the projection is computed here, as llama.cpp does."""
 
@@ -697,7 +750,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
