@@ -221,7 +221,24 @@ class Check:
                 self.tell(f"{name}: a picture and a sound in one text", far <= 5 * limit, f"{far:.0e}" if got.shape == all_.shape else f"{got.shape}, not {all_.shape}")
         if self.convert and media == "both":
             self.half_known(name, file, line)
+        if self.convert and name == "glm-asr":
+            self.ends(name, file, line)
         shutil.rmtree(folder)
+
+    def ends(self, name, file, line):
+        """A file with rows of its own, as llama.cpp 0.5.0 makes it: they stand before and after those of each window."""
+        import gguf
+        meta, tensors = gguf.read(file)
+        own = [np.arange(line["n_row"], dtype=np.float32) * f for f in (1, -2)]
+        gguf.write(self.at("ends"), meta, tensors | {"v.boi": own[0], "v.eoi": own[1]})
+        for size, layout in zip(line["media"], line["layouts"]):
+            path, want, at = self.write_medium("sound", size), [], 0
+            rows = self.seen(file, "sound", path)
+            for n in (x for x in layout if not isinstance(x, str)):
+                want += [own[0][None], rows[at : at + n], own[1][None]]
+                at += n
+            got = self.seen(self.at("ends"), "sound", path)
+            self.tell(f"{name}: rows of the model's own around {size[0]} samples", np.array_equal(got, np.concatenate(want)), f"{got.shape}")
 
     def half_known(self, name, file, line):
         """Of a file with an eye and an ear of which one is of a kind that nobody knows, the other one is used."""

@@ -666,6 +666,68 @@ def granite_speech_whole():
     return of
 
 
+def flamingo(of="AudioFlamingo3ForConditionalGeneration"):
+    glm = of.startswith("Glm")
+    audio = {"num_mel_bins": 16, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96 if glm else 40, "hidden_size": 24}
+
+    def parts(model, sound):
+        chunks = [sound[i : i + 480000] for i in range(0, len(sound), 480000)]
+        x = transformers.WhisperFeatureExtractor(feature_size=16)(chunks, padding="max_length", return_attention_mask=True, return_tensors="pt", sampling_rate=16000)
+        rows = features(model.get_audio_features(double(x["input_features"]), x["attention_mask"], return_dict=True))
+        n = [int(m.sum() + 1) // 2 // (4 if glm else 2) for m in x["attention_mask"]]
+        parts = [p for p in torch.split(rows, n) if len(p)]
+        return ["<|begin_of_audio|>", *parts, "<|end_of_audio|>"] if glm else parts
+
+    text = text_config("llama" if glm else "qwen2")
+    config = {"text_config": text, "audio_config": audio, "projector_bias": True} if not glm else {"text_config": text, "audio_config": audio}
+    return Saved("sound", of, config, {"feature_size": 16}, ("audio_tower.", "multi_modal_projector.", "model.audio_tower.", "model.multi_modal_projector."), parts,
+                 [[16000], [9234], [1700]] + [[500000]] * glm)
+
+
+def listener_whole(of, around):
+    """The whole of one with Whisper's encoder; rows in place of a token."""
+    of.kind, of.words, of.tower, of.media = "whole", around, ("",), [[9234], [1700]]
+    of.config |= {"audio_token_id": 3, "tie_word_embeddings": False}
+    of.config["text_config"] |= {"vocab_size": 258, "num_hidden_layers": 2, "pad_token_id": 0, "tie_word_embeddings": False}
+    each = 4 if around else 2
+
+    def parts(model, sound):
+        x = transformers.WhisperFeatureExtractor(feature_size=16)([sound], padding="max_length", return_attention_mask=True, return_tensors="pt", sampling_rate=16000)
+        n = int(x["attention_mask"].sum() + 1) // 2 // each
+        return [*around[:1], n, *around[1:]], {"input_features": double(x["input_features"]), "input_features_mask": x["attention_mask"]}
+
+    of.parts = parts
+    return of
+
+
+class Meralion(Other):
+    """A model that transformers lacks, but for its encoder, which is Whisper's; behind it, as vLLM's plug-in of its authors computes."""
+
+    def __init__(self):
+        config = transformers.WhisperConfig(num_mel_bins=16, encoder_layers=2, encoder_attention_heads=3, encoder_ffn_dim=40, d_model=24, decoder_layers=1)
+        config._attn_implementation = "eager"
+        self.encoder = transformers.models.whisper.modeling_whisper.WhisperEncoder._from_config(config, attn_implementation="eager").double().eval()
+        shapes = {"speech_encoder." + k: list(v.shape) for k, v in self.encoder.state_dict().items()} | {"ln_speech.weight": [24], "ln_speech.bias": [24]}
+        for name, out, n in (("mlp_adapter.0", 20, 15 * 24), ("gate_proj", 20, 20), ("pool_proj", 20, 20), ("out_proj", N_TEXT, 20)):
+            shapes |= {f"speech_audio_adapter.{name}.weight": [out, n], f"speech_audio_adapter.{name}.bias": [out]}
+        super().__init__("MERaLiON2ForConditionalGeneration", {"speech_config": json.loads(config.to_json_string()), "speech_mlp_scale_factor": 15}, {}, shapes,
+                         [[16000, 100], [9234, 100]], (), "sound")
+
+    def line(self, name):
+        w = {k: torch.tensor(v, dtype=torch.float64) for k, v in late_senses.weights(self.shapes).items()}
+        self.encoder.load_state_dict({k.removeprefix("speech_encoder."): v for k, v in w.items() if k.startswith("speech_encoder.")})
+        product = lambda x, part: x @ w[f"speech_audio_adapter.{part}.weight"].T + w[f"speech_audio_adapter.{part}.bias"]  # noqa: E731
+        silu, rows = torch.nn.functional.silu, []
+        for size, _ in self.media:
+            x = transformers.WhisperFeatureExtractor(feature_size=16)(wave(late_senses.medium("sound", [size]))[0], padding="max_length", return_tensors="pt", sampling_rate=16000)
+            with torch.no_grad():
+                y = self.encoder(x["input_features"].double()).last_hidden_state[0]
+            y = torch.nn.functional.layer_norm(y, (24,), w["ln_speech.weight"], w["ln_speech.bias"])
+            y = silu(product(y.reshape(-1, 15 * 24), "mlp_adapter.0"))
+            rows.append(product(silu(product(y, "gate_proj")) * product(y, "pool_proj"), "out_proj"))
+        return super().line(name) | {"limit": late_senses.LIMIT, "rows": base64.b64encode(torch.cat(rows).numpy().astype("<f4").tobytes()).decode()}
+
+
 class Parakeet(Other):
     """Its encoder is one of transformers' classes; the projection is computed here, as llama.cpp does."""
 
@@ -750,7 +812,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
