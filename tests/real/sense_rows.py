@@ -728,6 +728,40 @@ class Meralion(Other):
         return super().line(name) | {"limit": late_senses.LIMIT, "rows": base64.b64encode(torch.cat(rows).numpy().astype("<f4").tobytes()).decode()}
 
 
+class Dots3(Other):
+    """Its encoder is one of transformers' classes; names are those of published folders."""
+
+    def __init__(self):
+        self.own = {"downsample_hidden_size": 6, "adapter_input_size": 24, "adapter_out_dim": N_TEXT,
+                    "whisper_config": {"d_model": 24, "encoder_attention_heads": 3, "encoder_layers": 2, "encoder_ffn_dim": 40, "num_mel_bins": 16, "activation_function": "swiglu"}}
+        config = transformers.models.dots3_note.configuration_dots3_note.Dots3NoteAudioConfig(**self.own)
+        config._attn_implementation = "eager"
+        self.encoder = transformers.models.dots3_note.modeling_dots3_note.Dots3NoteAudioModel._from_config(config, attn_implementation="eager").double().eval()
+        shapes = {self.named(k): list(v.shape) for k, v in self.encoder.state_dict().items()}
+        written = self.own | {"use_causal": False, "use_conv2d_stem": True, "use_rope": True, "use_rms_norm": True, "merge_factor": 1, "chunk_seconds": 60,
+                              "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}}
+        super().__init__("Dots3NoteForConditionalGeneration", {"audio_config": written}, {}, shapes, [[16000, 13], [9234, 8], [1700, 2]],
+                         ("<|audio_comp_start|>", "<|audio_comp_end|>"), "sound")
+
+    @staticmethod
+    def named(k):
+        for new, old in {"adapter.norm.": "audio_adapter.proj.0.", "adapter.fc1.": "audio_adapter.proj.1.", "adapter.fc2.": "audio_adapter.proj.3.", "conv_stem.convs.0.": "conv2d1.",
+                         "conv_stem.convs.1.": "conv2d2.", "conv_stem.convs.2.": "conv2d3.", "conv_stem.": "", ".o_proj.": ".out_proj.", ".input_layernorm.": ".self_attn_layer_norm.",
+                         ".post_attention_layernorm.": ".final_layer_norm.", ".mlp.gate_up_proj.": ".fc1.", ".mlp.down_proj.": ".fc2."}.items():
+            k = k.replace(new, old)
+        return "audio_encoder." + k if k.startswith("audio_adapter.") else "audio_encoder.dots_encoder.speech_encoder." + k
+
+    def line(self, name):
+        w = late_senses.weights(self.shapes)
+        self.encoder.load_state_dict({k: torch.tensor(w[self.named(k)], dtype=torch.float64) for k in self.encoder.state_dict()})
+        rows = []
+        for size, n in self.media:
+            x = transformers.models.dots3_note.feature_extraction_dots3_note.Dots3NoteFeatureExtractor(feature_size=16)(wave(late_senses.medium("sound", [size])))
+            with torch.no_grad():
+                rows.append(self.encoder(x["input_features"].double(), x["chunk_sample_lengths"]).pooler_output)
+        return super().line(name) | {"limit": late_senses.LIMIT, "rows": base64.b64encode(torch.cat(rows).numpy().astype("<f4").tobytes()).decode()}
+
+
 class Parakeet(Other):
     """Its encoder is one of transformers' classes; the projection is computed here, as llama.cpp does."""
 
@@ -812,7 +846,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
