@@ -157,7 +157,7 @@ const llm_marks *llm_eye_marks(const llm_eye *e) {
 
 int64_t llm_eye_origin(const llm_eye *e, int64_t i) {
     for (int k = e->n_rows - 1; k != e->input; k = e->rows[k].over)
-        i = i * e->rows[k].every + e->rows[k].from;
+        i = (i > e->rows[k].ends ? i - e->rows[k].ends : 0) * e->rows[k].every + e->rows[k].from;
     return i;
 }
 

@@ -182,12 +182,12 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
     arch_source *to = add_source(ev, &s->target[0]);
     if (!to)
         return false;
-    int64_t *const option[] = {&to->row.every, &to->row.from, &to->row.count, &to->row.windows,
-                               &to->row.block};
-    for (int k = 0; k < 5; k++) {
+    int64_t *const option[] = {&to->row.every, &to->row.from,   &to->row.count, &to->row.windows,
+                               &to->row.block, &to->row.beyond, &to->row.ends};
+    for (size_t k = 0; k < sizeof option / sizeof *option; k++) {
         const arch_value v = llm_arch_eval_expr(ev, s->expr[1 + k]);
-        if (v.kind == VAL_FAIL ||
-            !llm_arch_want_whole(ev, s->expr[1 + k], &v, k == 0 ? 1 : 0, ARCH_MAX_DIM, option[k]))
+        if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[1 + k], &v, k == 0 ? 1 : 0,
+                                                       k < 5 ? ARCH_MAX_DIM : 1, option[k]))
             return false;
     }
     if (to->row.windows > 0 && (from->row.picture.patch == 0 || from->row.picture.first > 0)) {
@@ -197,12 +197,13 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
                            : "rows before the patches are in no window of the picture");
         return false;
     }
-    const bool mixes =
-        to->row.block > 0 && (to->row.from > 0 || to->row.count > 0 || to->row.windows > 0);
-    if (mixes || (to->row.block > 0 && is_last(ev, s))) {
-        llm_arch_error(ev, s->place,
-                       mixes ? "rows in blocks have no 'from', 'count' or 'windows'"
-                             : "the last stage has no blocks, whose last one may be filled");
+    const bool mixes = to->row.block > 0 && (to->row.from > 0 || to->row.count > 0 ||
+                                             to->row.windows > 0 || to->row.ends > 0);
+    if (mixes || (to->row.block > 0 && is_last(ev, s) && ev->arch->has_tokens)) {
+        llm_arch_error(
+            ev, s->place,
+            mixes ? "rows in blocks have no 'from', 'count', 'windows' or 'ends'"
+                  : "the stage that tokens read has no blocks, whose last one may be filled");
         return false;
     }
     to->row.over = over;

@@ -102,7 +102,7 @@ static int64_t row_below(const llm_rows_piece *p, int64_t k) {
         const int64_t each = llm_arch_rows_each(p->of);
         return k / each * p->of->block + k % each * p->of->every;
     }
-    return llm_rows_number(p->windows, k) * p->of->every + p->of->from;
+    return (llm_rows_number(p->windows, k) - p->of->ends) * p->of->every + p->of->from;
 }
 
 /* Copies places of the rows that the stage reads of the input. They are i32 or f32, and moved as they are. */
@@ -117,7 +117,7 @@ static void gather_places(const llm_rows_piece *p, const llm_rows_input *in,
                   first = in->part == LLM_ROWS_X ? 1 : 0;
     for (int64_t i = p->first; i < p->first + p->m; i++, to += take) {
         const int64_t at = row_below(p, i);
-        if (all && at < n)
+        if (all && at >= 0 && at < n)
             memcpy(to, (const char *)all + (size_t)(at * each + first) * sizeof *to,
                    (size_t)take * sizeof *to);
         else

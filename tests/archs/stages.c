@@ -223,9 +223,17 @@ TEST(over_rows) {
          "this says how the rows of an input are prepared"},
         {OVER
          "stage b over a(block = 4, from = 1):\n  return a\nstage c over b:\n  return b\n" PLAIN,
-         "rows in blocks have no 'from', 'count' or 'windows'"},
-        {OVER "stage b over a(block = 4):\n  return a\nrows = b\n",
-         "the last stage has no blocks, whose last one may be filled"},
+         "rows in blocks have no 'from', 'count', 'windows' or 'ends'"},
+        {OVER
+         "stage b over a(block = 4, ends = 1):\n  return a\nstage c over b:\n  return b\n" PLAIN,
+         "rows in blocks have no 'from', 'count', 'windows' or 'ends'"},
+        {OVER "stage b over a(beyond = 2):\n  return a\n" PLAIN, "'2' is 2; 0 to 1"},
+        {OVER "stage b over a(ends = 2):\n  return a\n" PLAIN, "'2' is 2; 0 to 1"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, after = "
+         "-1)\n" PLAIN,
+         "'-1' is -1; 0 to"},
+        {OVER "stage b over a(block = 4):\n  return a\n" PLAIN,
+         "the stage that tokens read has no blocks, whose last one may be filled"},
         {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 0.001)\n" PLAIN,
          "0.001 seconds of sound are 0.1"},
         {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, whole = "

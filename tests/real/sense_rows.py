@@ -49,20 +49,27 @@ class Case:
             raise SystemExit(f"unexpected: {found.unexpected_keys}")
         return model, shapes
 
+    def shown(self):
+        """The token in whose place a row stands."""
+        return next(self.config[key] for key in ("image_token_id", "audio_token_id", "audio_token_index") if key in self.config)
+
     def whole_line(self, name):
         """Of a model with its text part: the scores of the text's tokens, of the first tokens of the vocabulary."""
         model, shapes = self.model()
         inputs, layouts, scores = late_senses.words_of(self.words), [], []
         for size in self.media:
             with torch.no_grad():
-                layout, more = self.parts(model, Image.fromarray(late_senses.medium("picture", size)))
+                medium = late_senses.medium("sound" if len(size) == 1 else "picture", size)
+                layout, more = self.parts(model, medium if len(size) == 1 else Image.fromarray(medium))
                 ids, is_text = [ord("a"), ord("b")], [True, True]
                 for part in layout:
-                    new = [256 + inputs.index(part) if part in inputs else ord(part)] if isinstance(part, str) else [self.config["image_token_id"]] * part
+                    new = [256 + inputs.index(part) if part in inputs else ord(part)] if isinstance(part, str) else [self.shown()] * part
                     ids, is_text = ids + new, is_text + [isinstance(part, str)] * len(new)
                 ids, is_text = ids + [ord("c"), ord("d")], is_text + [True, True]
                 of = torch.tensor([ids])
-                out = model(input_ids=of, mm_token_type_ids=(of == self.config["image_token_id"]).int(), attention_mask=torch.ones_like(of), **more)
+                if len(size) == 2:
+                    more |= {"mm_token_type_ids": (of == self.shown()).int()}
+                out = model(input_ids=of, attention_mask=torch.ones_like(of), **more)
             layouts.append(layout)
             scores.append(out.logits[0].double().numpy()[np.array(is_text)][:, :64])
         data = np.concatenate(scores).astype("<f4")
@@ -676,6 +683,148 @@ def qwen3a():
                 [[16000], [9234], [1700], [140000]])
 
 
+def torch_mel(x, n_mel):
+    """The power of bands, as torchaudio's MelSpectrogram(16000, n_fft=512, win_length=400, hop_length=160, n_mels=n_mel) gives it: [n_mel, rows]."""
+    edges = 700 * (10 ** (torch.linspace(0, 2595 * np.log10(1 + 8000 / 700), n_mel + 2, dtype=torch.float64) / 2595) - 1)
+    slopes = edges[None] - torch.linspace(0, 8000, 257, dtype=torch.float64)[:, None]
+    bands = torch.clamp(torch.minimum(-slopes[:, :-2] / (edges[1:-1] - edges[:-2]), slopes[:, 2:] / (edges[2:] - edges[1:-1])), min=0)
+    power = torch.stft(torch.tensor(x, dtype=torch.float64), 512, 160, 400, torch.hann_window(400, dtype=torch.float64), center=True, pad_mode="reflect", return_complex=True).abs() ** 2
+    return bands.T @ power
+
+
+def granite_speech(plus=False):
+    """Its feature extractor needs torchaudio."""
+    audio = {"input_dim": 32, "num_layers": 4, "hidden_dim": 24, "feedforward_mult": 2, "num_heads": 3, "dim_head": 8, "output_dim": 10, "context_size": 12, "max_pos_emb": 14,
+             "conv_kernel_size": 7} | ({"cat_hidden_layers": [0, 2, 3]} if plus else {})
+    qformer = {"model_type": "blip_2_qformer", "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 40, "cross_attention_frequency": 1,
+               "encoder_hidden_size": 96 if plus else 24}
+
+    def heard(sound):
+        log = torch.clamp(torch_mel(sound, 16).T, min=1e-10).log10()
+        log = torch.maximum(log, log.max() - 8) / 4 + 1
+        return log[: len(log) // 2 * 2].reshape(1, -1, 32)
+
+    def parts(model, sound):
+        return [features(model.model.get_audio_features(heard(sound), return_dict=True))[0]]
+
+    config = {"text_config": text_config("granite"), "encoder_config": audio, "projector_config": qformer, "window_size": 15, "downsample_rate": 5, "has_lora_adapter": False}
+    case = Saved("sound", f"GraniteSpeech{'Plus' * plus}ForConditionalGeneration", config, {}, ("encoder.", "projector.", "model.encoder.", "model.projector."), parts,
+                 [[16000], [9234], [1700], [20000]])
+    case.heard = heard
+    return case
+
+
+def granite_speech_whole():
+    """Without a scale of the scores, which transformers leaves out."""
+    of = granite_speech()
+    of.kind, of.words, of.tower, of.media = "whole", (), ("",), [[9234], [1700]]
+    of.config |= {"audio_token_index": 3, "tie_word_embeddings": True}
+    of.config["text_config"] |= {"vocab_size": 258, "num_hidden_layers": 2, "pad_token_id": 0, "tie_word_embeddings": True, "embedding_multiplier": 3.0, "residual_multiplier": 0.7, "attention_multiplier": 0.4}
+
+    def parts(model, sound):
+        x = of.heard(sound)
+        return [-(-x.shape[1] // 15) * 3], {"input_features": x}
+
+    of.parts = parts
+    return of
+
+
+def flamingo(of="AudioFlamingo3ForConditionalGeneration"):
+    glm = of.startswith("Glm")
+    audio = {"num_mel_bins": 16, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96 if glm else 40, "hidden_size": 24}
+
+    def parts(model, sound):
+        chunks = [sound[i : i + 480000] for i in range(0, len(sound), 480000)]
+        x = transformers.WhisperFeatureExtractor(feature_size=16)(chunks, padding="max_length", return_attention_mask=True, return_tensors="pt", sampling_rate=16000)
+        rows = features(model.get_audio_features(double(x["input_features"]), x["attention_mask"], return_dict=True))
+        n = [int(m.sum() + 1) // 2 // (4 if glm else 2) for m in x["attention_mask"]]
+        parts = [p for p in torch.split(rows, n) if len(p)]
+        return ["<|begin_of_audio|>", *parts, "<|end_of_audio|>"] if glm else parts
+
+    text = text_config("llama" if glm else "qwen2")
+    config = {"text_config": text, "audio_config": audio, "projector_bias": True} if not glm else {"text_config": text, "audio_config": audio}
+    return Saved("sound", of, config, {"feature_size": 16}, ("audio_tower.", "multi_modal_projector.", "model.audio_tower.", "model.multi_modal_projector."), parts,
+                 [[16000], [9234], [1700]] + [[500000]] * glm)
+
+
+def listener_whole(of, around):
+    """The whole of one with Whisper's encoder; rows in place of a token."""
+    of.kind, of.words, of.tower, of.media = "whole", around, ("",), [[9234], [1700]]
+    of.config |= {"audio_token_id": 3, "tie_word_embeddings": False}
+    of.config["text_config"] |= {"vocab_size": 258, "num_hidden_layers": 2, "pad_token_id": 0, "tie_word_embeddings": False}
+    each = 4 if around else 2
+
+    def parts(model, sound):
+        x = transformers.WhisperFeatureExtractor(feature_size=16)([sound], padding="max_length", return_attention_mask=True, return_tensors="pt", sampling_rate=16000)
+        n = int(x["attention_mask"].sum() + 1) // 2 // each
+        return [*around[:1], n, *around[1:]], {"input_features": double(x["input_features"]), "input_features_mask": x["attention_mask"]}
+
+    of.parts = parts
+    return of
+
+
+class Meralion(Other):
+    """A model that transformers lacks, but for its encoder, which is Whisper's; behind it, as vLLM's plug-in of its authors computes."""
+
+    def __init__(self):
+        config = transformers.WhisperConfig(num_mel_bins=16, encoder_layers=2, encoder_attention_heads=3, encoder_ffn_dim=40, d_model=24, decoder_layers=1)
+        config._attn_implementation = "eager"
+        self.encoder = transformers.models.whisper.modeling_whisper.WhisperEncoder._from_config(config, attn_implementation="eager").double().eval()
+        shapes = {"speech_encoder." + k: list(v.shape) for k, v in self.encoder.state_dict().items()} | {"ln_speech.weight": [24], "ln_speech.bias": [24]}
+        for name, out, n in (("mlp_adapter.0", 20, 15 * 24), ("gate_proj", 20, 20), ("pool_proj", 20, 20), ("out_proj", N_TEXT, 20)):
+            shapes |= {f"speech_audio_adapter.{name}.weight": [out, n], f"speech_audio_adapter.{name}.bias": [out]}
+        super().__init__("MERaLiON2ForConditionalGeneration", {"speech_config": json.loads(config.to_json_string()), "speech_mlp_scale_factor": 15}, {}, shapes,
+                         [[16000, 100], [9234, 100]], (), "sound")
+
+    def line(self, name):
+        w = {k: torch.tensor(v, dtype=torch.float64) for k, v in late_senses.weights(self.shapes).items()}
+        self.encoder.load_state_dict({k.removeprefix("speech_encoder."): v for k, v in w.items() if k.startswith("speech_encoder.")})
+        product = lambda x, part: x @ w[f"speech_audio_adapter.{part}.weight"].T + w[f"speech_audio_adapter.{part}.bias"]  # noqa: E731
+        silu, rows = torch.nn.functional.silu, []
+        for size, _ in self.media:
+            x = transformers.WhisperFeatureExtractor(feature_size=16)(wave(late_senses.medium("sound", [size]))[0], padding="max_length", return_tensors="pt", sampling_rate=16000)
+            with torch.no_grad():
+                y = self.encoder(x["input_features"].double()).last_hidden_state[0]
+            y = torch.nn.functional.layer_norm(y, (24,), w["ln_speech.weight"], w["ln_speech.bias"])
+            y = silu(product(y.reshape(-1, 15 * 24), "mlp_adapter.0"))
+            rows.append(product(silu(product(y, "gate_proj")) * product(y, "pool_proj"), "out_proj"))
+        return super().line(name) | {"limit": late_senses.LIMIT, "rows": base64.b64encode(torch.cat(rows).numpy().astype("<f4").tobytes()).decode()}
+
+
+class Dots3(Other):
+    """Its encoder is one of transformers' classes; names are those of published folders."""
+
+    def __init__(self):
+        self.own = {"downsample_hidden_size": 6, "adapter_input_size": 24, "adapter_out_dim": N_TEXT,
+                    "whisper_config": {"d_model": 24, "encoder_attention_heads": 3, "encoder_layers": 2, "encoder_ffn_dim": 40, "num_mel_bins": 16, "activation_function": "swiglu"}}
+        config = transformers.models.dots3_note.configuration_dots3_note.Dots3NoteAudioConfig(**self.own)
+        config._attn_implementation = "eager"
+        self.encoder = transformers.models.dots3_note.modeling_dots3_note.Dots3NoteAudioModel._from_config(config, attn_implementation="eager").double().eval()
+        shapes = {self.named(k): list(v.shape) for k, v in self.encoder.state_dict().items()}
+        written = self.own | {"use_causal": False, "use_conv2d_stem": True, "use_rope": True, "use_rms_norm": True, "merge_factor": 1, "chunk_seconds": 60,
+                              "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}}
+        super().__init__("Dots3NoteForConditionalGeneration", {"audio_config": written}, {}, shapes, [[16000, 13], [9234, 8], [1700, 2]],
+                         ("<|audio_comp_start|>", "<|audio_comp_end|>"), "sound")
+
+    @staticmethod
+    def named(k):
+        for new, old in {"adapter.norm.": "audio_adapter.proj.0.", "adapter.fc1.": "audio_adapter.proj.1.", "adapter.fc2.": "audio_adapter.proj.3.", "conv_stem.convs.0.": "conv2d1.",
+                         "conv_stem.convs.1.": "conv2d2.", "conv_stem.convs.2.": "conv2d3.", "conv_stem.": "", ".o_proj.": ".out_proj.", ".input_layernorm.": ".self_attn_layer_norm.",
+                         ".post_attention_layernorm.": ".final_layer_norm.", ".mlp.gate_up_proj.": ".fc1.", ".mlp.down_proj.": ".fc2."}.items():
+            k = k.replace(new, old)
+        return "audio_encoder." + k if k.startswith("audio_adapter.") else "audio_encoder.dots_encoder.speech_encoder." + k
+
+    def line(self, name):
+        w = late_senses.weights(self.shapes)
+        self.encoder.load_state_dict({k: torch.tensor(w[self.named(k)], dtype=torch.float64) for k in self.encoder.state_dict()})
+        rows = []
+        for size, n in self.media:
+            x = transformers.models.dots3_note.feature_extraction_dots3_note.Dots3NoteFeatureExtractor(feature_size=16)(wave(late_senses.medium("sound", [size])))
+            with torch.no_grad():
+                rows.append(self.encoder(x["input_features"].double(), x["chunk_sample_lengths"]).pooler_output)
+        return super().line(name) | {"limit": late_senses.LIMIT, "rows": base64.b64encode(torch.cat(rows).numpy().astype("<f4").tobytes()).decode()}
+
+
 class Parakeet(Other):
     """Its encoder is one of transformers' classes; the projection is computed here, as llama.cpp does."""
 
@@ -928,7 +1077,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True)}
 
 
 def main():

@@ -234,6 +234,8 @@ typedef struct llm_arch_sound {
     double range, least, emphasis;
     int64_t shortest; /* samples: zeros follow those of a shorter sound */
     int64_t needs;    /* there is a row r if the sound has r * step + needs samples */
+    int64_t
+        after; /* so many rows of the silence behind a sound follow its rows, as far as the window goes; stages that say so read them */
     bool
         whole; /* the last window is filled with silence; else it has the rows that show the sound */
     bool apart;                                    /* each window is a sound of its own */
@@ -393,6 +395,10 @@ typedef struct llm_arch_rows_of {
     int64_t
         block; /* rows come in blocks of so many, which see no others; 0: they do not. The last block is filled with zeros, and what is made of these is read by stages in blocks alone */
     int64_t
+        ends; /* 1: it has a row more before the first one and behind the last one, for which there is nothing to read */
+    int64_t
+        beyond; /* 1: it reads and makes rows of what follows a sound, too; others read none of these */
+    int64_t
         windows; /* it reads them in the order of squares of a picture, of so many lines and columns of patches; 0: in their own */
 } llm_arch_rows_of;
 
@@ -406,7 +412,7 @@ static inline int64_t llm_arch_rows_over(const llm_arch_rows_of *x, int64_t n) {
     if (x->block > 0)
         return (n + x->block - 1) / x->block * llm_arch_rows_each(x);
     const int64_t all = n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
-    return x->count > 0 && all > x->count ? x->count : all;
+    return (x->count > 0 && all > x->count ? x->count : all) + (all > 0 ? 2 * x->ends : 0);
 }
 
 typedef struct llm_arch_params {
