@@ -196,10 +196,11 @@ static bool check_counted(arch_parser *p, const arch_stmt *s, const arch_target 
     return false;
 }
 
-/* "every" "=" expr, "from" "=" expr, "count" "=" expr, "windows" "=" expr, "block" "=" expr, in any order: options of a stage over rows, in s->expr[1 .. 5] */
+/* "every" "=" expr, "from" "=" expr, "count" "=" expr, "windows" "=" expr, "block" "=" expr, "filled" "=" expr, "step" "=" expr, in any order: options of a stage over rows, in s->expr[1 .. 7] */
 static bool parse_row_options(arch_parser *p, arch_stmt *s) {
-    enum { N = 5 };
-    static const char *const name[N] = {"every", "from", "count", "windows", "block"};
+    enum { N = ARCH_ROW_OPTIONS };
+    static const char *const name[N] = {"every", "from",   "count", "windows",
+                                        "block", "filled", "step"};
     char buf[96];
     bool seen[N] = {false};
     if (!llm_arch_accept(p, "("))
@@ -212,7 +213,8 @@ static bool parse_row_options(arch_parser *p, arch_stmt *s) {
             return llm_arch_parse_fail(
                        p,
                        "options of 'over' rows are 'every = N', 'from = N', "
-                       "'count = N', 'windows = N' and 'block = N', each once, not %s",
+                       "'count = N', 'windows = N', 'block = N', 'filled = N' and 'step = N', "
+                       "each once, not %s",
                        llm_arch_describe(p->tok, buf, sizeof buf)),
                    false;
         seen[k] = true;
@@ -240,8 +242,8 @@ static arch_expr *number_expr(arch_parser *p, double x) {
 /* NAME [ "(" options ")" ]: the rows of an input, or of another stage */
 static bool parse_over_rows(arch_parser *p, arch_stmt *s) {
     s->of_rows = true;
-    s->n_expr = 6;
-    s->expr = llm_arch_parse_alloc(p, 6, sizeof *s->expr);
+    s->n_expr = 1 + ARCH_ROW_OPTIONS;
+    s->expr = llm_arch_parse_alloc(p, 1 + ARCH_ROW_OPTIONS, sizeof *s->expr);
     if (!s->expr || !(s->expr[0] = llm_arch_parse_name(p)))
         return false;
     for (int k = 1; k < s->n_expr; k++) /* `every` is 1 if not given, all others 0 */

@@ -20,7 +20,7 @@ import late_senses  # noqa: E402
 sys.path = [path for path in sys.path if not path.endswith("tests/numpy")]  # it has modules of the same names as libraries
 import torch  # noqa: E402
 import transformers  # noqa: E402
-from PIL import Image  # noqa: E402
+from PIL import Image, ImageOps  # noqa: E402
 
 N_TEXT = 16
 
@@ -111,6 +111,14 @@ class Saved(Case):
         if found["missing_keys"] or found["unexpected_keys"] or found["mismatched_keys"]:
             raise SystemExit(f"names: {found}")
         return model.eval(), shapes
+
+
+class Published(Saved):
+    """The same, with a configuration of the folder that is not transformers'. `published` is that, `written` the class it names."""
+
+    def line(self, name):
+        line = super().line(name)  # or that of the whole
+        return line | {"config": {**self.published, "architectures": [self.written]}}
 
 
 def double(x):
@@ -370,6 +378,68 @@ def granite4_whole():
 
     def parts(model, picture):
         return [len(rows(model, picture)[0]), "\n"], of.seen(picture)
+
+    of.parts = parts
+    return of
+
+
+def ocr_seen(picture, whole, tile, most):
+    """As DeepSeek-OCR's own code prepares a picture: the whole, and tiles if a side is longer than one; [n, 3, size, size] each, tiles' columns and lines."""
+    def values(x):
+        return torch.tensor(np.asarray(x, np.float64) / 255 * 2 - 1).permute(2, 0, 1)
+
+    seen = values(ImageOps.pad(picture, (whole, whole), color=(127, 127, 127)))[None]
+    if max(picture.size) <= tile:
+        return seen, None, (1, 1)
+    own, best, far = picture.size[0] / picture.size[1], (1, 1), float("inf")
+    for nx, ny in sorted({(x, y) for x in range(1, most + 1) for y in range(1, most + 1) if 2 <= x * y <= most}, key=lambda g: g[0] * g[1]):
+        off = abs(own - nx / ny)
+        if off < far or (off == far and picture.size[0] * picture.size[1] > 0.5 * tile * tile * nx * ny):
+            best, far = (nx, ny), off
+    big = values(picture.resize((tile * best[0], tile * best[1])))
+    return seen, torch.stack([big[:, y * tile : (y + 1) * tile, x * tile : (x + 1) * tile] for y in range(best[1]) for x in range(best[0])]), best
+
+
+def deepseek_ocr():
+    """DeepSeek-OCR has the towers of Unlimited OCR, which transformers saves with the published names."""
+    sam = {"hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 2, "image_size": 64, "patch_size": 4, "mlp_dim": 96, "output_channels": 12, "window_size": 6,
+           "global_attn_indexes": [1], "downsample_channels": [20, 32]}
+    encoder = {"hidden_size": 32, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 56, "patch_size": 14}
+    text = {"hidden_size": N_TEXT, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 64, "moe_intermediate_size": 8,
+            "n_routed_experts": 2, "n_shared_experts": 1, "num_experts_per_tok": 1}
+
+    def parts(model, picture):
+        whole, tiles, grid = ocr_seen(picture, 64, 40, 9)
+        more = {} if tiles is None else {"pixel_values_local": tiles, "num_local_patches": [len(tiles)], "patches_grid": [list(grid)]}
+        return [features(model.get_image_features(whole, **more, return_dict=True)), "\n"]
+
+    case = Published("picture", "UnlimitedOcrForConditionalGeneration", {"text_config": text, "vision_config": {"sam_config": sam, "encoder_config": encoder}},
+                     {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}, ("model.sam_model.", "model.vision_model.", "model.projector.", "model.image_newline", "model.view_seperator"),
+                     parts, [[40, 30], [90, 50], [30, 60], [200, 90]])
+    case.written = "DeepseekOCRForCausalLM"
+    towers = {"clip-l-14-224": {"heads": 2, "image_size": 56, "layers": 2, "patch_size": 14, "width": 32},
+              "sam_vit_b": {"downsample_channels": [20, 32], "global_attn_indexes": [1], "heads": 2, "layers": 3, "width": 24, "window_size": 6}}
+    case.published = {"candidate_resolutions": [[1024, 1024]], "global_view_pos": "head", "language_config": {"hidden_size": N_TEXT}, "tile_tag": "2D",
+                      "projector_config": {"input_dim": 64, "n_embed": N_TEXT, "projector_type": "linear"},
+                      "vision_config": {"image_size": 64, "mlp_ratio": 3.7362, "model_name": "deeplip_b_l", "model_type": "vision", "width": towers}}
+    return case
+
+
+def deepseek_ocr_whole():
+    """Without an answer, Unlimited OCR's text part is DeepSeek-OCR's."""
+    of = deepseek_ocr()
+    of.kind, of.tower, of.media = "whole", ("",), [[40, 30], [90, 50]]
+    rows = of.parts
+    of.config["image_token_id"] = 3
+    text = {"vocab_size": 258, "num_hidden_layers": 2, "first_k_dense_replace": 1, "n_routed_experts": 4, "num_experts_per_tok": 2, "max_position_embeddings": 512, "rms_norm_eps": 1e-6}
+    of.config["text_config"] |= text
+    of.published["language_config"] |= of.config["text_config"] | {"use_mla": False, "kv_lora_rank": None, "qk_nope_head_dim": 0, "v_head_dim": 0, "qk_rope_head_dim": 0, "lm_head": True,
+                                                                   "rm_head": False, "topk_method": "greedy", "n_group": 1, "topk_group": 1, "torch_dtype": "bfloat16"}
+
+    def parts(model, picture):
+        whole, tiles, grid = ocr_seen(picture, 64, 40, 9)
+        more = {} if tiles is None else {"pixel_values_local": tiles, "num_local_patches": [len(tiles)], "patches_grid": [list(grid)]}
+        return [len(rows(model, picture)[0]), "\n"], {"pixel_values": whole, **more}
 
     of.parts = parts
     return of
@@ -697,7 +767,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
