@@ -103,8 +103,8 @@ static bool has_neighbours(arch_eval *ev, const arch_expr *e, const arch_value *
         llm_arch_error(ev, e->mark, "%s needs the name that the stage is over",
                        strcmp(e->name, "around") == 0 ? "around(rows, first, k)"
                                                       : "plane_around(rows, k)");
-    else if (ev->source[ev->n_sources - 1].row.filled)
-        llm_arch_error(ev, e->mark, "rows that fill windows have none around them");
+    else if (ev->source[ev->n_sources - 1].row.filled || ev->source[ev->n_sources - 1].row.asks)
+        llm_arch_error(ev, e->mark, "rows that fill windows, or ask, have none around them");
     else
         return true;
     return false;
@@ -201,13 +201,13 @@ static bool begin(arch_eval *ev, const arch_stmt *s, const arch_source *to) {
 
 /* Reads the options of a stage over rows. */
 static bool read_options(arch_eval *ev, const arch_stmt *s, llm_arch_rows_of *to) {
-    int64_t filled = 0;
+    int64_t filled = 0, asks = 0;
     const struct {
         int64_t *to, least, most;
     } option[ARCH_ROW_OPTIONS] = {{&to->every, 1, ARCH_MAX_DIM}, {&to->from, -1024, ARCH_MAX_DIM},
                                   {&to->count, 0, ARCH_MAX_DIM}, {&to->windows, 0, ARCH_MAX_DIM},
                                   {&to->block, 0, ARCH_MAX_DIM}, {&filled, 0, 1},
-                                  {&to->step, 0, ARCH_MAX_DIM}};
+                                  {&to->step, 0, ARCH_MAX_DIM},  {&asks, 0, 1}};
     for (int k = 0; k < ARCH_ROW_OPTIONS; k++) {
         const arch_value v = llm_arch_eval_expr(ev, s->expr[1 + k]);
         if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[1 + k], &v, option[k].least,
@@ -215,6 +215,7 @@ static bool read_options(arch_eval *ev, const arch_stmt *s, llm_arch_rows_of *to
             return false;
     }
     to->filled = filled == 1;
+    to->asks = asks == 1;
     return true;
 }
 
@@ -223,8 +224,10 @@ static bool check_options(arch_eval *ev, const arch_stmt *s, const arch_source *
                           llm_arch_rows_of *to) {
     const bool is_all = to->every == 1 && to->from == 0 && to->count == 0 && to->block == 0;
     const char *wrong = NULL;
-    to->is_plane = from->row.is_plane && is_all;
-    if (to->windows > 0 && from->row.picture.patch == 0 && !from->row.is_plane)
+    to->is_plane = from->row.is_plane && is_all && !to->asks;
+    if (to->asks && (!is_all || to->windows > 0 || to->step > 1 || is_last(ev, s)))
+        wrong = "a stage that asks has no other options, and is not the last one";
+    else if (to->windows > 0 && from->row.picture.patch == 0 && !from->row.is_plane)
         wrong = "only rows of an input from a picture have windows: squares of it";
     else if (to->windows > 0 && (from->row.picture.first > 0 || to->from < 0))
         wrong = "rows before the patches are in no window of the picture";

@@ -135,7 +135,8 @@ static int64_t row_below(const llm_rows_piece *p, int64_t k, int64_t n) {
         const int64_t each = llm_arch_rows_each(p->of);
         return k / each * p->of->block + k % each * p->of->every;
     }
-    return llm_rows_below(p->of, llm_rows_number(p->windows, k), n);
+    return p->of->asks && k >= n ? NO_ROW
+                                 : llm_rows_below(p->of, llm_rows_number(p->windows, k), n);
 }
 
 /* The lines or columns, in the plane of n rows that the stage is over. */

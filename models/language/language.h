@@ -483,7 +483,7 @@ typedef struct arch_sig_param {
 
 #define ARCH_MAX_SIG 24
 #define ARCH_ROW_OPTIONS                                                                           \
-    7 /* of a stage over rows: every, from, count, windows, block, filled, step */
+    8 /* of a stage over rows: every, from, count, windows, block, filled, step, asks */
 /* The signature of an operator or builtin, without the arguments that the engine supplies (pos,
  * slot). */
 typedef struct arch_sig {

@@ -13,7 +13,8 @@
 
 /* Rows of the input or of a stage; its index is that in llm_arch_result.source. */
 typedef struct rows {
-    llm_session *session;   /* NULL: the input */
+    llm_session *session; /* NULL: the input */
+    const llm_arch_rows_of *of;
     int64_t n, n_row;       /* how many there are, and the numbers of each */
     int64_t n_run;          /* how many run, with those that fill windows */
     int64_t at_once, first; /* how many run at once, and the first one of those */
@@ -85,6 +86,7 @@ static ggl_status make_sessions(llm_stages *s, const llm_model *m, const llm_ses
     for (int k = 0; k < s->n_sources && st == GGL_OK; k++) {
         rows *x = &s->source[k];
         const llm_arch_rows_of *of = &s->of[k];
+        x->of = of;
         x->n_row = ggl_extents(of->ne, 0, of->n_dims, 1);
         x->n = llm_rows_made(s->of, k, s->n_most);
         x->n_run = llm_rows_run(of, x->n);
@@ -261,7 +263,7 @@ void llm_stages_print(const llm_stages *s, FILE *out, bool nodes) {
 static void keep_row(void *ctx, int slot, int64_t pos, int32_t token, const float *row) {
     rows *x = ctx;
     const int64_t n_row = llm_session_n_row(x->session),
-                  at = llm_rows_number(&x->windows, x->first + pos);
+                  at = llm_rows_kept(x->of, &x->windows, x->first + pos, x->n);
     (void)slot, (void)token;
     if (at >= 0)
         memcpy(x->own + at * n_row, row, (size_t)n_row * sizeof *row);

@@ -345,12 +345,17 @@ TEST(planes) {
          "rows in windows have no 'step'"},
         {PLANE "stage a over seen(windows = 2, filled = 1):\n  return flat(plane_around(seen, "
                "3))\n" ENDS,
-         "rows that fill windows have none around them"},
+         "rows that fill windows, or ask, have none around them"},
         {PLANE "stage a over seen(from = -1025):\n  return flat(seen)\n" ENDS, "-1024 to"},
         {PLANE "stage a over seen(windows = 2, from = -1):\n  return flat(seen)\n" ENDS,
          "rows before the patches are in no window"},
         {PLANE "stage a over seen(step = 2):\n  return flat(plane_around(seen, 2))\n" ENDS,
          "a row is in the middle of an odd number"},
+        {PLANE "stage b over seen(asks = 1, from = 1):\n  return flat(seen)\nstage a over b:\n"
+               "  return b\n" ENDS,
+         "a stage that asks has no other options"},
+        {PLANE "stage a over seen(asks = 1):\n  return flat(seen)\n" ENDS,
+         "a stage that asks has no other options, and is not the last one"},
         {PLANE "stage b over seen:\n  return flat(seen)\nstage a over b(windows = 2):\n"
                "  return b\n" ENDS,
          "windows of rows of a stage are filled"},

@@ -445,6 +445,43 @@ def deepseek_ocr_whole():
     return of
 
 
+def deepseek_ocr2():
+    """It has 256 queries for the whole and 144 for a tile, so that pictures have the sides of a real one in patches."""
+    sam = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 1, "image_size": 128, "patch_size": 2, "mlp_dim": 32, "output_channels": 6, "window_size": 14,
+           "global_attn_indexes": [1], "downsample_channels": [8, 16]}
+    encoder = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-6, "vocab_size": 4,
+               "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0}}
+    text = {"hidden_size": N_TEXT, "intermediate_size": 16, "num_hidden_layers": 2, "mlp_layer_types": ["dense", "sparse"], "num_attention_heads": 2, "num_key_value_heads": 2,
+            "vocab_size": 258, "moe_intermediate_size": 8, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "max_position_embeddings": 2048, "rms_norm_eps": 1e-6,
+            "bos_token_id": None, "eos_token_id": None}
+
+    def seen(picture):
+        whole, tiles, _ = ocr_seen(picture, 128, 96, 6)
+        return {"pixel_values": whole} | ({} if tiles is None else {"pixel_values_local": tiles, "num_local_patches": [len(tiles)]})
+
+    def parts(model, picture):
+        return [features(model.get_image_features(**seen(picture), return_dict=True)), "\n"]
+
+    case = Published("picture", "DeepseekOcr2ForConditionalGeneration", {"text_config": text, "vision_config": {"sam_config": sam, "encoder_config": encoder}, "image_token_id": 3},
+                     {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}, ("model.sam_model.", "model.qwen2_model.", "model.projector.", "model.view_seperator"), parts,
+                     [[40, 30], [150, 100]])
+    case.seen, case.written = seen, "DeepseekOCR2ForCausalLM"
+    towers = {"qwen2-0-5b": {"dim": 16, "intermediate_size": 24, "layers": 2, "heads": 4, "kv_heads": 2},
+              "sam_vit_b": {"downsample_channels": [8, 16], "global_attn_indexes": [1], "heads": 1, "layers": 2, "width": 8, "window_size": 14}}
+    case.published = {"candidate_resolutions": [[1024, 1024]], "global_view_pos": "head", "tile_tag": "2D", "projector_config": {"input_dim": 16, "n_embed": N_TEXT, "projector_type": "linear"},
+                      "language_config": {k: v for k, v in text.items() if k != "mlp_layer_types"} | {"first_k_dense_replace": 1, "use_mla": False},
+                      "vision_config": {"image_size": 128, "mlp_ratio": 3.7362, "model_name": "deepencoderv2", "model_type": "vision", "width": towers}}
+    return case
+
+
+def deepseek_ocr2_whole():
+    of = deepseek_ocr2()
+    of.kind, of.tower, of.media = "whole", ("",), [[40, 30]]
+    rows = of.parts
+    of.parts = lambda model, picture: ([len(rows(model, picture)[0]), "\n"], of.seen(picture))
+    return of
+
+
 def exaone():
     vision = {"depth": 4, "hidden_size": 48, "intermediate_size": 40, "num_heads": 4, "num_key_value_heads": 2, "patch_size": 4, "spatial_merge_size": 2, "temporal_patch_size": 2,
               "out_hidden_size": N_TEXT, "window_size": 16, "fullatt_block_indexes": [1, 3]}
@@ -767,7 +804,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():

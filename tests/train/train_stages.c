@@ -70,8 +70,10 @@ enum { N_CTX = 24, N_BATCH = 48, N_SEQ = 3, N = 9 + 5 + 12, SAMPLES = 14, MOST =
     "within = patch.window)\n"                                                                     \
     "stage half over eye(step = 2) \"enc.\":\n  conv2 [3, 3, 16, 16]\n"                            \
     "  return tanh(conv_plane(plane_around(eye, 3), conv2))\n"                                     \
-    "stage joined over half(from = -1) \"mm.\":\n  join [16, 16] bias\n"                           \
-    "  return linear(half, join)\nrows = joined\n"
+    "stage queries over half(asks = 1) \"enc.\":\n  ask [16]\n  conv3 [16, 16]\n"                  \
+    "  h = heads(linear(half + ask, conv3), 2)\n  return half + attention(h, h, h)\n"              \
+    "stage joined over queries(from = -1) \"mm.\":\n  join [16, 16] bias\n"                        \
+    "  return linear(queries, join)\nrows = joined\n"
 
 typedef struct model {
     llm_arch *arch, *eye_arch;

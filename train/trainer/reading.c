@@ -147,7 +147,7 @@ static void reorder(const train_reader *r, int k, const train_read *x, const flo
                     bool back) {
     const int64_t n_row = r->stage[k].n_row;
     for (int64_t i = 0; i < n_run(r, k, x); i++) {
-        const int64_t at = llm_rows_number(&x->windows[k], i);
+        const int64_t at = r->is.of_text ? i : llm_rows_kept(&r->of[k], &x->windows[k], i, x->n[k]);
         if (at < 0)
             continue;
         memcpy(to + (back ? at : i) * n_row, from + (back ? i : at) * n_row,
@@ -176,7 +176,7 @@ static ggl_status learn(train_reader *r, int k, train_read *x, ggl_error *err) {
     const train_stage *s = &r->stage[k];
     const train_plan *p = &s->plan[READ_LEARN];
     float *own = x->drow[k];
-    if (x->windows[k].order) {
+    if (x->windows[k].order || n_run(r, k, x) != x->n[k]) {
         if (!(x->drow[k] = ggl_calloc((size_t)(n_run(r, k, x) * s->n_row), sizeof(float)))) {
             x->drow[k] = own;
             return no_memory(err);

@@ -398,7 +398,9 @@ typedef struct llm_arch_rows_of {
     bool
         filled; /* all these squares are whole: beyond the picture's edges they have rows of zeros, and what is made of those is dropped */
     bool is_plane; /* its rows are all those of a square, line by line */
-    int64_t step;  /* of a plane: it has the rows of each step-th line and column; 0 or 1: all */
+    bool
+        asks; /* as many rows of zeros run behind those that it reads, and what is made of these alone is its result */
+    int64_t step; /* of a plane: it has the rows of each step-th line and column; 0 or 1: all */
 } llm_arch_rows_of;
 
 /* The lines and columns of n rows of a plane: a square's, or a line of rows that are no square's. */

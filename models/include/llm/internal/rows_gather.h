@@ -79,11 +79,13 @@ static inline int64_t llm_rows_below(const llm_arch_rows_of *of, int64_t i, int6
     return i < 0 ? i : i * of->every + of->from;
 }
 
-/* Returns how many rows run in the stage for the n that it makes: with those that fill its windows. */
+/* Returns how many rows run in the stage for the n that it makes: with those that fill its windows, and those that are asked. */
 static inline int64_t llm_rows_run(const llm_arch_rows_of *of, int64_t n) {
     const llm_arch_plane p = llm_arch_plane_of(n);
     const int64_t w = of->windows;
-    return of->filled ? llm_arch_steps(p.ny, w) * llm_arch_steps(p.nx, w) * w * w : n;
+    return of->filled ? llm_arch_steps(p.ny, w) * llm_arch_steps(p.nx, w) * w * w
+           : of->asks ? 2 * n
+                      : n;
 }
 
 /* The order of rows in windows of a picture; all NULL and 0: they are in their own. */
@@ -105,6 +107,12 @@ GGL_INTERNAL_API void llm_rows_windows_fini(llm_rows_windows *w);
 /* Returns the number of the stage's k-th row in the order of what it is over. */
 static inline int64_t llm_rows_number(const llm_rows_windows *w, int64_t k) {
     return w->order ? w->order[k] : k;
+}
+
+/* Returns which of the n rows that the stage makes its k-th row is, of those that run; negative: none. */
+static inline int64_t llm_rows_kept(const llm_arch_rows_of *of, const llm_rows_windows *w,
+                                    int64_t k, int64_t n) {
+    return of->asks ? k - n : llm_rows_number(w, k);
 }
 
 /* Rows first .. first + m - 1 of those that run in a stage. */
