@@ -225,7 +225,7 @@ def qwen35_whole():
                 parts, [[40, 30], [70, 30]], words=("<|vision_start|>", "<|vision_end|>"))
 
 
-def minicpm(mode="16x"):
+def minicpm(mode="16x", of="MiniCPMV4_6ForConditionalGeneration"):
     from transformers.models.minicpmv4_6.image_processing_pil_minicpmv4_6 import MiniCPMV4_6ImageProcessorPil
     vision = {"num_hidden_layers": 3, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "image_size": 280, "patch_size": 4}
     processor = {"patch_size": 4, "scale_resolution": 40, "max_slice_nums": 4, "slice_mode": True, "downsample_mode": mode, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
@@ -246,19 +246,19 @@ def minicpm(mode="16x"):
     text = text_config("qwen3_5_text", rope_parameters=rope, num_hidden_layers=4, layer_types=["linear_attention"] * 3 + ["full_attention"], vocab_size=260,
                        linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=8, linear_value_head_dim=8, linear_conv_kernel_dim=4, tie_word_embeddings=True) | {"head_dim": 16}
     config = {"text_config": text, "vision_config": vision, "insert_layer_id": 1, "downsample_mode": mode, "image_token_id": 3, "tie_word_embeddings": True}
-    case = Case("picture", "MiniCPMV4_6ForConditionalGeneration", config, processor, ("model.vision_tower.", "model.merger."), parts, [[40, 30], [9, 70], [90, 50]])
+    case = Case("picture", of, config, processor, ("model.vision_tower.", "model.merger."), parts, [[40, 30], [9, 70], [90, 50]])
     case.seen = seen
     return case
 
 
-def minicpm_whole():
+def minicpm_whole(*more):
     """Its text part turns the rows of a picture as words."""
-    of = minicpm()
+    of = minicpm(*more)
     of.kind, of.words, of.tower, of.media = "whole", ("<image>", "</image>", "<slice>", "</slice>"), ("",), [[40, 30], [70, 30]]
 
     def parts(model, picture):
         x, more = of.seen(picture)
-        n = [int(y.prod()) // 16 for y in more["target_sizes"]]
+        n = [int(y.prod()) // (16 if more["downsample_mode"] == "16x" else 4) for y in more["target_sizes"]]
         out = ["<image>", n[0], "</image>"]
         for k, size in enumerate(n[1:]):
             out += ["\n"] * (k > 0 and k % x["grids"][0][1] == 0) + ["<slice>", size, "</slice>"]
@@ -804,7 +804,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
