@@ -474,8 +474,17 @@ def deepseek_ocr2():
     return case
 
 
-def deepseek_ocr2_whole():
+def deepseek_ocr2_own():
+    """As transformers configures it."""
     of = deepseek_ocr2()
+    return Saved("picture", of.of, of.config, of.processor, of.tower, of.parts, [[40, 30]])
+
+
+def deepseek_ocr2_whole(own=False):
+    of = deepseek_ocr2()
+    if own:
+        of = Saved("picture", of.of, of.config, of.processor, of.tower, of.parts, of.media)
+        of.seen = deepseek_ocr2().seen
     of.kind, of.tower, of.media = "whole", ("",), [[40, 30]]
     rows = of.parts
     of.parts = lambda model, picture: ([len(rows(model, picture)[0]), "\n"], of.seen(picture))
@@ -804,7 +813,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
 
 
 def main():
