@@ -20,8 +20,10 @@ enum {
 
 typedef struct heard {
     uint8_t id[LLM_MEDIA_ID];
-    float *sample; /* [n] */
+    float *sample; /* [n_filled] */
     int64_t n, n_windows;
+    /* n and, where windows are sounds of their own, the silence that fills the last one if its rows are read */
+    int64_t n_filled;
     size_t cap;
     double largest; /* if is_measured */
     double *mean;   /* [n_mel], then as many deviations, where bands have them */
@@ -83,17 +85,19 @@ static int64_t rows_in(const llm_arch_sound *s, int64_t n) {
     return n < s->needs ? 0 : (n - s->needs) / s->step + 1;
 }
 
-/* The samples that window k is made of, and the row of these with which it begins: of those of the whole sound, or of its own. */
-static llm_mel_piece window_of(const llm_eye *e, const heard *h, int64_t k, int64_t *at) {
-    const int64_t n = e->n_most * rule_of(e)->step, first = k * n, rest = h->n - first;
-    llm_mel_piece piece = {.sample = h->sample, .n = h->n, .is_last = true};
+/* The samples that window k is made of, and the row of these with which it begins: of those of the whole sound, or of its own. *n: those without what fills the window. */
+static llm_mel_piece window_of(const llm_eye *e, const heard *h, int64_t k, int64_t *at,
+                               int64_t *n) {
+    const int64_t most = e->n_most * rule_of(e)->step, first = k * most, rest = h->n - first,
+                  filled = h->n_filled - first;
     *at = k * e->n_most;
-    if (rule_of(e)->apart) {
-        *at = 0;
-        piece.sample += first;
-        piece.n = rest < n ? rest : n;
-    }
-    return piece;
+    *n = h->n;
+    if (!rule_of(e)->apart)
+        return (llm_mel_piece){.sample = h->sample, .n = h->n_filled, .is_last = true};
+    *at = 0;
+    *n = rest < most ? rest : most;
+    return (llm_mel_piece){
+        .sample = h->sample + first, .n = filled < most ? filled : most, .is_last = true};
 }
 
 /* Returns how many rows a window has, which begins at row `at` of n: at least those that the stages make a row of. */
@@ -146,10 +150,10 @@ static void make_means(double *sum, int64_t n, int64_t n_mel) {
     }
 }
 
-/* Finds the bands' means and deviations in the whole steps of the sound. */
-static ggl_status measure_bands(const llm_eye *e, heard *h, ggl_error *err) {
-    const llm_mel_piece all = {.sample = h->sample, .n = h->n, .is_last = true};
-    const int64_t n = llm_mel_n_rows(e->mel, h->n), n_mel = e->n_input;
+/* Finds the bands' means and deviations in the whole steps of n samples. */
+static ggl_status measure_bands(const llm_eye *e, heard *h, const llm_mel_piece *all,
+                                int64_t n_samples, ggl_error *err) {
+    const int64_t n = llm_mel_n_rows(e->mel, n_samples), n_mel = e->n_input;
     float *row = ggl_calloc((size_t)(PIECE * n_mel), sizeof *row);
     ggl_status st = GGL_OK;
     ggl_free(h->mean);
@@ -160,7 +164,7 @@ static ggl_status measure_bands(const llm_eye *e, heard *h, ggl_error *err) {
         const int64_t some = n - at < PIECE ? n - at : PIECE;
         st = check_wanted(e, err);
         if (st == GGL_OK)
-            st = llm_mel_rows(e->mel, &all, at, some, 0, row, err);
+            st = llm_mel_rows(e->mel, all, at, some, 0, row, err);
         if (st == GGL_OK)
             add_bands(h->mean, row, some, n_mel);
     }
@@ -170,33 +174,35 @@ static ggl_status measure_bands(const llm_eye *e, heard *h, ggl_error *err) {
     return st;
 }
 
-static ggl_status find_largest(const llm_eye *e, heard *h, ggl_error *err) {
-    const llm_mel_piece all = {.sample = h->sample, .n = h->n, .is_last = true};
-    const int64_t n = llm_mel_n_heard(e->mel, h->n);
+static ggl_status find_largest(const llm_eye *e, heard *h, const llm_mel_piece *all,
+                               int64_t n_samples, ggl_error *err) {
+    const int64_t n = llm_mel_n_heard(e->mel, n_samples);
     ggl_status st = GGL_OK;
     h->largest = llm_mel_silence(e->mel);
     for (int64_t at = 0; at < n && st == GGL_OK; at += PIECE) {
         const int64_t rest = n - at;
         st = check_wanted(e, err);
         if (st == GGL_OK)
-            st = llm_mel_largest(e->mel, &all, at, rest < PIECE ? rest : PIECE, &h->largest, err);
+            st = llm_mel_largest(e->mel, all, at, rest < PIECE ? rest : PIECE, &h->largest, err);
     }
     return st;
 }
 
-/* Finds what the spectrogram is scaled by, piece by piece. */
-static ggl_status measure(const llm_eye *e, heard *h, ggl_error *err) {
+/* Finds what the spectrogram of the first n samples is scaled by, piece by piece. */
+static ggl_status measure(const llm_eye *e, heard *h, const llm_mel_piece *all, int64_t n,
+                          ggl_error *err) {
     const llm_arch_sound_level level = rule_of(e)->level;
-    const ggl_status st = level == LLM_LEVEL_BANDS     ? measure_bands(e, h, err)
-                          : level == LLM_LEVEL_LARGEST ? find_largest(e, h, err)
+    const ggl_status st = level == LLM_LEVEL_BANDS     ? measure_bands(e, h, all, n, err)
+                          : level == LLM_LEVEL_LARGEST ? find_largest(e, h, all, n, err)
                                                        : GGL_OK;
-    h->is_measured = st == GGL_OK;
+    h->is_measured = st == GGL_OK && !rule_of(e)->apart;
     return st;
 }
 
-/* Scales n rows from row `at` on by their bands' means and deviations. Behind the whole steps of the sound they are 0. */
-static void scale_bands(const llm_eye *e, const heard *h, int64_t at, int64_t n) {
-    const int64_t n_mel = e->n_input, n_whole = llm_mel_n_rows(e->mel, h->n);
+/* Scales n rows from row `at` on by their bands' means and deviations. Behind the whole steps of the n_samples samples they are 0. */
+static void scale_bands(const llm_eye *e, const heard *h, int64_t n_samples, int64_t at,
+                        int64_t n) {
+    const int64_t n_mel = e->n_input, n_whole = llm_mel_n_rows(e->mel, n_samples);
     for (int64_t i = 0; i < n * n_mel; i++) {
         const int64_t b = i % n_mel;
         h->rows[i] = at + i / n_mel < n_whole
@@ -214,25 +220,25 @@ static void copy_samples(const llm_eye *e, const llm_mel_piece *piece, int64_t a
         memcpy(row, piece->sample + first, (size_t)(rest < all ? rest : all) * sizeof *row);
 }
 
-/* Sets h->rows to those of window k, and *n to how many it has. */
+/* Sets h->rows to those of window k, and *n to how many it has, without those that follow a sound. */
 static ggl_status make_window(const llm_eye *e, heard *h, int64_t k, int64_t *n, ggl_error *err) {
-    const int64_t n_window = e->n_most;
-    int64_t at;
-    const llm_mel_piece piece = window_of(e, h, k, &at);
-    *n = window_rows(e, rows_in(rule_of(e), piece.n), at);
+    int64_t at, n_own;
+    const llm_mel_piece piece = window_of(e, h, k, &at, &n_own);
+    *n = window_rows(e, rows_in(rule_of(e), n_own), at);
+    const int64_t n_all = llm_rows_with_after(&e->rows[e->input], *n);
     if (!h->rows)
-        h->rows = ggl_calloc((size_t)(n_window * e->n_input), sizeof *h->rows);
+        h->rows = ggl_calloc((size_t)(e->n_most * e->n_input), sizeof *h->rows);
     if (!h->rows)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
     if (rule_of(e)->is_samples) {
-        copy_samples(e, &piece, at, *n, h->rows);
+        copy_samples(e, &piece, at, n_all, h->rows);
         return GGL_OK;
     }
-    ggl_status st = h->is_measured ? GGL_OK : measure(e, h, err);
+    ggl_status st = h->is_measured ? GGL_OK : measure(e, h, &piece, n_own, err);
     if (st == GGL_OK)
-        st = llm_mel_rows(e->mel, &piece, at, *n, h->largest, h->rows, err);
+        st = llm_mel_rows(e->mel, &piece, at, n_all, h->largest, h->rows, err);
     if (st == GGL_OK && h->mean)
-        scale_bands(e, h, k * n_window, *n);
+        scale_bands(e, h, n_own, at, n_all);
     return st;
 }
 
@@ -290,6 +296,18 @@ static void identify(const llm_eye *e, heard *h) {
     put_windows(h->id, h->n_windows);
 }
 
+/* Adds zeros behind the samples until there are n or more. */
+static ggl_status fill_sound(heard *h, int64_t n, ggl_error *err) {
+    h->n_filled = h->n;
+    if (n <= h->n)
+        return GGL_OK;
+    if (!ggl_grow(&h->sample, &h->cap, (size_t)n, sizeof *h->sample))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
+    memset(h->sample + h->n, 0, (size_t)(n - h->n) * sizeof *h->sample);
+    h->n_filled = n;
+    return GGL_OK;
+}
+
 /* Reads a sound. *h is to be freed in any case. */
 static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl_error *err) {
     const int64_t n_window = e->n_most;
@@ -303,18 +321,16 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
     llm_sound_close(from);
     if (st != GGL_OK)
         return st;
-    const int64_t n_least = rule_of(e)->shortest;
-    if (h->n < n_least) {
-        if (!ggl_grow(&h->sample, &h->cap, (size_t)n_least, sizeof *h->sample))
-            return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
-        memset(h->sample + h->n, 0, (size_t)(n_least - h->n) * sizeof *h->sample);
-        h->n = n_least;
-    }
+    st = fill_sound(h, rule_of(e)->shortest, err);
+    if (st != GGL_OK)
+        return st;
+    h->n = h->n_filled;
     const int64_t n = rule_of(e)->apart ? (h->n + rule_of(e)->step - 1) / rule_of(e)->step
                                         : rows_in(rule_of(e), h->n);
     h->n_windows = n > 0 ? (n + n_window - 1) / n_window : 1;
     identify(e, h);
-    return GGL_OK;
+    const bool fills = rule_of(e)->apart && (rule_of(e)->after > 0 || rule_of(e)->whole);
+    return fills ? fill_sound(h, h->n_windows * n_window * rule_of(e)->step, err) : GGL_OK;
 }
 
 /* --- without stages --------------------------------------------------------------------------- */

@@ -57,7 +57,7 @@ static bool is_eye(const llm_context *c) {
 static ggl_status fail_for_eye(const llm_context *c, ggl_error *err) {
     return ggl_fail(err, GGL_UNSUPPORTED,
                     "%s reads no text: it makes rows of pictures or sound for a model that does; "
-                    "open that one, with this file as its eye (-m MODEL --mmproj FILE)",
+                    "open that one, with this file beside it (-m MODEL --mmproj FILE)",
                     ggl_gguf_name(llm_model_file(c->model)));
 }
 

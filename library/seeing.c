@@ -262,7 +262,7 @@ static ggl_status cut(parts *out, const llm_eye *e, const llm_picture *from, con
 
 /* Reads a picture. out is to be freed in any case. */
 static ggl_status see(parts *out, const llm_eye *e, const llm_image *image, ggl_error *err) {
-    llm_picture *p = NULL;
+    llm_picture *p = NULL, *before = NULL;
     out->n = 0;
     if (!image->path == !image->data)
         return ggl_fail(err, GGL_USAGE, "llm_image needs a path or data, one of the two");
@@ -270,7 +270,10 @@ static ggl_status see(parts *out, const llm_eye *e, const llm_image *image, ggl_
                         ? llm_picture_read_file(&p, image->path, NULL, err)
                         : llm_picture_read(&p, image->data, image->n, name_of(image), NULL, err);
     if (st == GGL_OK)
-        st = cut(out, e, p, name_of(image), err);
+        st = llm_picture_before(&before, rule_of(e), p, name_of(image), err);
+    if (st == GGL_OK)
+        st = cut(out, e, before ? before : p, name_of(image), err);
+    llm_picture_free(before);
     llm_picture_free(p);
     return st;
 }

@@ -74,16 +74,19 @@ static const char *unknown_token(const llm_eye *e, const llm_tokenizer *t) {
 void llm_eye_note_other(const llm_eye *e, const llm_model *model, const llm_tokenizer *t,
                         void (*note)(void *ctx, const char *text), void *ctx) {
     const char *token = unknown_token(e, t);
-    if (!token && e->other)
-        token = unknown_token(e->other, t);
+    if (!token && e->other) {
+        e = e->other;
+        token = unknown_token(e, t);
+    }
     char text[512];
     if (!token || !note)
         return;
     snprintf(text, sizeof text,
-             "the eye is one of %s, whose texts have the token %s, and the model, of the family "
-             "%s, has no such token: it may see wrongly",
-             llm_arch_family(llm_model_arch(e->model), 0), token,
-             llm_arch_family(llm_model_arch(model), 0));
+             "the %s is one of %s, whose texts have the token %s, and the model, of the family "
+             "%s, has no such token: it may %s wrongly",
+             e->kind->organ, llm_arch_family(llm_model_arch(e->model), 0), token,
+             llm_arch_family(llm_model_arch(model), 0),
+             e->kind == &llm_eye_sounds ? "hear" : "see");
     note(ctx, text);
 }
 

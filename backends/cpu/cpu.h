@@ -262,6 +262,20 @@ static inline char *cpu_row(const cpu_view *v, const int64_t *of, int64_t r) {
            (v->ne[2] == 1 ? 0 : (size_t)k * v->nb[2]) + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]);
 }
 
+/* Returns the bytes from each row to the next one, if there are several and they are the same for all, as numbered above; else 0. */
+static inline size_t cpu_row_step(const cpu_view *v, const int64_t *of) {
+    size_t step = 0;
+    int64_t n = 1; /* rows so far */
+    for (int d = 1; d < GGL_MAX_DIMS; n *= of[d++]) {
+        if (of[d] == 1)
+            continue;
+        if (v->ne[d] != of[d] || (n > 1 && v->nb[d] != step * (size_t)n))
+            return 0;
+        step = n == 1 ? v->nb[d] : step;
+    }
+    return step;
+}
+
 static inline int64_t cpu_n_rows(const cpu_view *v) {
     return ggl_extents(v->ne, 1, GGL_MAX_DIMS, 1);
 }

@@ -1,4 +1,6 @@
 /* cache: stores the rows of keys and values of a batch (docs/numeric.md, section 6). */
+#include <string.h>
+
 #include "attend.h"
 
 ggl_status ggl_cpu_attend_stores(cpu_compiler *c, cpu_step *s, const ggl_tensor *cache,
@@ -26,15 +28,16 @@ static void cache_begin(cpu_task *t) {
     t->cost = 4 * (double)ggl_extents(t->src[CACHE_K].ne, 0, 2, 1);
 }
 
-/* Encodes the row x of position pos into the rows of one head in its page. */
-static void store_row(const cpu_task *t, const ggl_store *s, char *rows, int64_t pos,
-                      const float *x) {
-    if (s->type != GGL_F16) {
-        ggl_store_put(s, rows, pos, 0, x);
-        return;
-    }
-    int64_t d = s->ne[0], step = s->kind == GGL_STORE_KEYS ? GGL_PAGE : 1;
-    uint16_t *to = (uint16_t *)rows + pos % GGL_PAGE * (step == 1 ? d : 1);
+/* Copies d elements to every step-th one. */
+static void store_f32(float *to, int64_t step, const float *x, int64_t d) {
+    if (step == 1)
+        memcpy(to, x, (size_t)d * sizeof *to);
+    else
+        for (int64_t e = 0; e < d; e++)
+            to[e * step] = x[e];
+}
+
+static void store_f16(const cpu_task *t, uint16_t *to, int64_t step, const float *x, int64_t d) {
     uint16_t half[64];
     for (int64_t i = 0; i < d; i += 64) {
         int64_t n = cpu_min(64, d - i);
@@ -42,6 +45,19 @@ static void store_row(const cpu_task *t, const ggl_store *s, char *rows, int64_t
         for (int64_t e = 0; step != 1 && e < n; e++)
             to[(i + e) * step] = half[e];
     }
+}
+
+/* Encodes the row x of position pos into the rows of one head in its page: as ggl_store_put() does, which is for any type. */
+static void store_row(const cpu_task *t, const ggl_store *s, char *rows, int64_t pos,
+                      const float *x) {
+    const int64_t d = s->ne[0], step = s->kind == GGL_STORE_KEYS ? GGL_PAGE : 1,
+                  at = pos % GGL_PAGE * (step == 1 ? d : 1);
+    if (s->type == GGL_F32)
+        store_f32((float *)rows + at, step, x, d);
+    else if (s->type == GGL_F16)
+        store_f16(t, (uint16_t *)rows + at, step, x, d);
+    else
+        ggl_store_put(s, rows, pos, 0, x);
 }
 
 /* Stores the rows of tokens first .. last - 1, head by head, so that a page stays in the L1 cache

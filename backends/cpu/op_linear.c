@@ -248,11 +248,13 @@ static int64_t column_index(const span *s, int64_t i) {
  * results; returns how many there are. */
 static int take_columns(const cpu_task *t, const span *s, int64_t i, int64_t j, float **y,
                         const void **x) {
+    const cpu_view *from = &t->src[LINEAR_X], *to = &t->dst;
+    const size_t x_step = cpu_row_step(from, to->ne), y_step = cpu_row_step(to, to->ne);
     int n = (int)cpu_min(COLUMNS, s->n_cols - i);
-    for (int e = 0; e < n; e++) {
+    for (int e = 0; e < n; e++) { /* without the divisions of cpu_row(), if possible */
         int64_t c = column_index(s, i + e);
-        y[e] = (float *)cpu_row(&t->dst, t->dst.ne, c) + j;
-        x[e] = cpu_row(&t->src[LINEAR_X], t->dst.ne, c);
+        y[e] = (float *)(y_step ? to->p + (size_t)c * y_step : cpu_row(to, to->ne, c)) + j;
+        x[e] = x_step ? from->p + (size_t)c * x_step : cpu_row(from, to->ne, c);
     }
     return n;
 }

@@ -88,6 +88,13 @@ static void move_blocks(const ggl_store *s, char *at, size_t lane, int64_t n, ch
     }
 }
 
+/* Moves n elements of `size` bytes, a constant, of a row of keys, which lie GGL_PAGE elements apart in the page: calls of memcpy for
+ * each of them took a tenth of an encoder's time. */
+static inline void move_apart(char *page, char *row, int64_t n, const size_t size, bool put) {
+    for (int64_t i = 0; i < n; i++, page += GGL_PAGE * size, row += size)
+        memcpy(put ? page : row, put ? row : page, size);
+}
+
 /* Copies elements first .. first + n-1 of the row of position `lane` (0 .. 63) among the 64 rows of
  * a head: from row[], encoded in the store's type, to the page if `put`, else from the page to
  * row[]. */
@@ -103,8 +110,11 @@ static void move(const ggl_store *s, char *page, int64_t lane, int64_t first, in
                    put);
         return;
     }
-    for (int64_t i = 0; i < n; i++, row += t->size)
-        move_bytes(page + (size_t)((first + i) * GGL_PAGE + lane) * t->size, row, t->size, put);
+    page += (size_t)(first * GGL_PAGE + lane) * t->size;
+    if (t->size == sizeof(float))
+        move_apart(page, row, n, sizeof(float), put);
+    else
+        move_apart(page, row, n, sizeof(uint16_t), put); /* f16, bf16 */
 }
 
 void ggl_store_put(const ggl_store *s, void *page, int64_t pos, int64_t h, const float *row) {

@@ -5,20 +5,87 @@
 
 #include "ggl/internal/math.h"
 
-log_softmax llm_log_softmax_of(const float *logits, int64_t n) {
-    log_softmax s = {.max = logits[0], .min = logits[0], .finite = true};
-    double sum = 0;
+/* Numbers of a block, and sums that are added up side by side: loops over both are as long as compilers need to use vectors. */
+enum { BLOCK = 64, SUMS = 8 };
+
+/* e^x for x that is 0 at most, with an error below 2^-22 of it; below 2^-126 it is 0. The polynomial is that of ggl_expf, with products and sums
+ * that are rounded one by one, so that any processor computes it in vectors, with the same bits. */
+static float exp_below(float x) {
+    const float magic = 0x1.8p23f; /* the low bits of `shifted` are the exponent */
+    const float bounded = x < -87 ? -87 : x, shifted = bounded * 0x1.715476p0f + magic,
+                n = shifted - magic;
+    float r = bounded - n * 0x1.63p-1f; /* exact: 10 bits by 7 */
+    r = r - n * -0x1.bd0106p-13f;
+    float y = 0x1.6d11fep-10f;
+    y = y * r + 0x1.120c62p-7f;
+    y = y * r + 0x1.555518p-5f;
+    y = y * r + 0x1.5554dcp-3f;
+    y = y * r + 0.5f;
+    y = y * r + 1.0f;
+    y = y * r + 1.0f;
+    uint32_t bits, shift;
+    memcpy(&bits, &y, sizeof bits);
+    memcpy(&shift, &shifted, sizeof shift);
+    bits += shift << 23;
+    memcpy(&y, &bits, sizeof y);
+    return x < -87 ? 0 : y;
+}
+
+/* Sums of the vocabulary: number i is added to sum i % SUMS. */
+typedef struct sums {
+    double at[SUMS];
+} sums;
+
+static void add_block(sums *s, const float *x) {
+    for (int i = 0; i < BLOCK; i += SUMS)
+        for (int k = 0; k < SUMS; k++)
+            s->at[k] += (double)x[i + k];
+}
+
+static double total(const sums *s) {
+    return ((s->at[0] + s->at[4]) + (s->at[2] + s->at[6])) +
+           ((s->at[1] + s->at[5]) + (s->at[3] + s->at[7]));
+}
+
+/* Adds e^(x[i] - max) of up to BLOCK numbers. */
+static void add_exps(sums *s, const float *x, int64_t n, float max) {
+    float e[BLOCK] = {0};
+    if (n < BLOCK)
+        for (int64_t i = 0; i < n; i++)
+            e[i] = exp_below(x[i] - max);
+    else
+        for (int i = 0; i < BLOCK; i++)
+            e[i] = exp_below(x[i] - max);
+    add_block(s, e);
+}
+
+/* Sets the largest and the smallest number, and whether all are finite. */
+static void find_range(log_softmax *s, const float *x, int64_t n) {
+    float max = x[0], min = x[0];
+    uint32_t odd = 0;
     for (int64_t i = 0; i < n; i++) {
-        s.finite = s.finite && isfinite(logits[i]);
-        if (logits[i] > s.max) {
-            s.max = logits[i];
-            s.top = i;
-        }
-        s.min = logits[i] < s.min ? logits[i] : s.min;
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        odd |= (bits & 0x7f800000) == 0x7f800000;
+        max = x[i] > max ? x[i] : max;
+        min = x[i] < min ? x[i] : min;
     }
-    for (int64_t i = 0; i < n && s.finite; i++)
-        sum += ggl_exp((double)logits[i] - (double)s.max);
-    s.log_sum = s.finite ? ggl_log(sum) : 0;
+    s->max = max;
+    s->min = min;
+    s->finite = !odd;
+}
+
+log_softmax llm_log_softmax_of(const float *logits, int64_t n) {
+    log_softmax s = {.top = 0};
+    sums sum = {{0}};
+    find_range(&s, logits, n);
+    if (!s.finite)
+        return s;
+    while (logits[s.top] != s.max)
+        s.top++;
+    for (int64_t i = 0; i < n; i += BLOCK)
+        add_exps(&sum, logits + i, n - i < BLOCK ? n - i : BLOCK, s.max);
+    s.log_sum = ggl_log(total(&sum));
     return s;
 }
 

@@ -1,5 +1,5 @@
-/* Log-probabilities of logits, and how those of two models differ. Computed in double with
- * functions that give the same bits on every machine, added in the order of the vocabulary. */
+/* Log-probabilities of logits, and how those of two models differ. Computed with functions that give the same bits on every
+ * machine, and added in double: those of logits in eight sums side by side, others in the order of the vocabulary. */
 #ifndef LIBRARY_LOG_SOFTMAX_H
 #define LIBRARY_LOG_SOFTMAX_H
 

@@ -69,6 +69,22 @@ static sides steps(const llm_arch_picture *rule, sides own, double side) {
     return to.width * to.height <= most ? to : follow(rule, own, side);
 }
 
+/* Rounded up, by the largest scale that makes no more patches than are whole in the picture, or than the rule's pixels allow. Found by halves, as the processors do that models
+ * were published with, from the same bounds to the same width. */
+static sides patches(const llm_arch_picture *rule, sides own, double side) {
+    const double width = 1e-5, patch = (double)rule->patch, each = patch * patch;
+    const double whole = floor(own.width / patch) * floor(own.height / patch);
+    const double n =
+        fmin(fmax(whole, fmax(floor((double)rule->least / each), 1)), (double)rule->most / each);
+    double least = width / 10, most = 100;
+    while (most - least >= width) {
+        const double by = (least + most) / 2;
+        const sides to = multiples((sides){own.width * by, own.height * by}, side, ceil);
+        *(to.width * to.height <= n * each ? &least : &most) = by;
+    }
+    return multiples((sides){own.width * least, own.height * least}, side, ceil);
+}
+
 /* Sides of whole blocks around the own ones, or those of the largest size, in the nearest shape; of equally near ones, the larger. */
 static sides aspect(const llm_arch_picture *rule, sides own, double side) {
     const double most = floor((double)rule->most / (side * side)), ratio = own.width / own.height;
@@ -213,6 +229,8 @@ static sides size_of(const llm_arch_picture *rule, int64_t width, int64_t height
         return aspect(rule, own, side);
     case LLM_FIT_STEPS:
         return steps(rule, own, side);
+    case LLM_FIT_PATCHES:
+        return patches(rule, own, side);
     case LLM_FIT_WITHIN:
         return multiples(within(rule, own), side, ceil);
     case LLM_FIT_STRETCH:

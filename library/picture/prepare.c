@@ -42,6 +42,39 @@ ggl_status llm_picture_draw(llm_picture **out, const llm_picture *from, const ll
     return st;
 }
 
+ggl_status llm_picture_before(llm_picture **out, const llm_arch_picture *rule,
+                              const llm_picture *from, const char *name, ggl_error *err) {
+    const int64_t longer = from->width > from->height ? from->width : from->height,
+                  shorter = from->width + from->height - longer;
+    const bool is_thin = shorter < rule->thin && 4 * shorter<longer, is_large = rule->longest> 0 &&
+                         longer > rule->longest;
+    llm_picture_fit f = {.inner_width = from->width, .inner_height = from->height};
+    llm_picture_part part = {.width = is_thin ? longer : from->width,
+                             .height = is_thin ? longer : from->height};
+    llm_picture *square = NULL;
+    *out = NULL;
+    if (is_thin && longer > LLM_PICTURE_SEEN / longer)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%s: has %lld x %lld pixels, of which the model would see a square of %lld "
+                        "x %lld, more than %d pixels: cut it into parts",
+                        name, (long long)from->width, (long long)from->height, (long long)longer,
+                        (long long)longer, LLM_PICTURE_SEEN);
+    ggl_status st =
+        is_thin ? llm_picture_draw(&square, from, &f, &part, rule->resize, rule->color, name, err)
+                : GGL_OK;
+    if (st != GGL_OK || !is_large) {
+        *out = square;
+        return st;
+    }
+    const double by = (double)rule->longest / (double)longer;
+    part.width = f.inner_width = (int64_t)fmax(floor((double)part.width * by), 1);
+    part.height = f.inner_height = (int64_t)fmax(floor((double)part.height * by), 1);
+    st = llm_picture_draw(out, square ? square : from, &f, &part, rule->resize, rule->color, name,
+                          err);
+    llm_picture_free(square);
+    return st;
+}
+
 ggl_status llm_picture_seen(llm_picture **out, const llm_arch_picture *rule,
                             const llm_picture *from, const char *name, ggl_error *err) {
     llm_picture_fit f;

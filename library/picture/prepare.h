@@ -14,6 +14,10 @@
 #include "fit.h"
 #include "picture.h"
 
+/* Makes of a picture what is seen in its place, if it is too large or too thin for the rule (`longest`, `thin`); *out is NULL if it is not. GGL_LIMIT: a square of more than LLM_PICTURE_SEEN pixels; GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_picture_before(llm_picture **out, const llm_arch_picture *rule,
+                                            const llm_picture *from, const char *name,
+                                            ggl_error *err);
 /* The picture as the model sees it, resized and padded or cut: fit.width x fit.height pixels. Statuses of llm_picture_fit_for; GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_picture_seen(llm_picture **out, const llm_arch_picture *rule,
                                           const llm_picture *from, const char *name,

@@ -102,6 +102,26 @@ static grid ratio_grid(const llm_arch_picture *rule, int64_t width, int64_t heig
     return best;
 }
 
+/* The side of the windows; 0: the picture is seen as a whole alone. */
+static int64_t window_of(const llm_arch_picture *rule, int64_t width, int64_t height) {
+    const int64_t longer = width > height ? width : height, shorter = width + height - longer,
+                  size = rule->tiles.size;
+    if (longer <= rule->size)
+        return 2 * longer > 3 * shorter ? shorter : 0;
+    return longer > 4 * shorter && shorter < size ? shorter : size;
+}
+
+/* Windows along a side, of which more than a fifth is seen; the side becomes as long as they are. A side that is shorter than one keeps its length. */
+static int64_t windows_along(int64_t side, int64_t window) {
+    const int64_t n = side / window + (5 * (side % window) > window);
+    return side < window ? 1 : n;
+}
+
+static grid window_grid(const llm_arch_picture *rule, int64_t width, int64_t height) {
+    const int64_t w = window_of(rule, width, height);
+    return w > 0 ? (grid){windows_along(width, w), windows_along(height, w)} : (grid){0};
+}
+
 static grid grid_of(const llm_arch_picture *rule, int64_t width, int64_t height) {
     switch (rule->tiles.by) {
     case LLM_TILES_FIT:
@@ -112,6 +132,8 @@ static grid grid_of(const llm_arch_picture *rule, int64_t width, int64_t height)
         return shape_grid(rule, width, height);
     case LLM_TILES_RATIO:
         return ratio_grid(rule, width, height);
+    case LLM_TILES_WINDOWS:
+        return window_grid(rule, width, height);
     case LLM_TILES_NONE:
         break;
     }
@@ -119,6 +141,15 @@ static grid grid_of(const llm_arch_picture *rule, int64_t width, int64_t height)
 }
 
 /* --- the tiles -------------------------------------------------------------------------------- */
+
+/* All windows together: what a side lacks to a whole one has the color. */
+static void place_windows(llm_picture_tiles *t, int64_t window, int64_t width, int64_t height) {
+    t->window = window;
+    t->all.width = window * t->nx;
+    t->all.height = window * t->ny;
+    t->all.inner_width = width < window ? width : t->all.width;
+    t->all.inner_height = height < window ? height : t->all.height;
+}
 
 ggl_status llm_picture_tiles_for(llm_picture_tiles *t, const llm_arch_picture *rule, int64_t width,
                                  int64_t height, const char *name, ggl_error *err) {
@@ -133,7 +164,7 @@ ggl_status llm_picture_tiles_for(llm_picture_tiles *t, const llm_arch_picture *r
     if (g.nx > LLM_ARCH_MAX_TILES || g.ny > LLM_ARCH_MAX_TILES || g.nx * g.ny > LLM_ARCH_MAX_TILES)
         return ggl_fail(err, GGL_LIMIT, "%s: the model would see it in %lld x %lld parts", name,
                         (long long)g.nx, (long long)g.ny);
-    t->width = t->height = rule->tiles.by == LLM_TILES_RATIO ? rule->tiles.size : rule->size;
+    t->width = t->height = llm_arch_tiles_sized(&rule->tiles) ? rule->tiles.size : rule->size;
     if (rule->tiles.by == LLM_TILES_SHAPE) {
         /* a tile has the shape of its part of the picture, whose sides are rounded to whole pixels of each */
         const int64_t w = (int64_t)fmax(nearbyint((double)width / (double)g.nx), 1),
@@ -154,6 +185,8 @@ ggl_status llm_picture_tiles_for(llm_picture_tiles *t, const llm_arch_picture *r
     t->all.height = t->all.inner_height = t->height * g.ny;
     if (rule->tiles.fit == LLM_FIT_PAD)
         llm_picture_pad(&t->all, width, height);
+    if (rule->tiles.by == LLM_TILES_WINDOWS)
+        place_windows(t, window_of(rule, width, height), width, height);
     return GGL_OK;
 }
 
@@ -168,7 +201,21 @@ ggl_status llm_picture_all_tiles(llm_picture **out, const llm_arch_picture *rule
 ggl_status llm_picture_tile(llm_picture **out, const llm_arch_picture *rule,
                             const llm_picture_tiles *t, const llm_picture *from, int64_t y,
                             int64_t x, const char *name, ggl_error *err) {
-    const llm_picture_part part = {x * t->width, y * t->height, t->width, t->height};
-    return llm_picture_draw(out, from, &t->all, &part, rule->tiles.resize, rule->tiles.color, name,
-                            err);
+    const int64_t w = t->window > 0 ? t->window : t->width,
+                  h = t->window > 0 ? t->window : t->height;
+    const llm_picture_part part = {x * w, y * h, w, h}, whole = {0, 0, t->width, t->height};
+    const llm_picture_fit fit = {
+        .width = t->width, .height = t->height, .inner_width = t->width, .inner_height = t->height};
+    llm_picture *window = NULL;
+    *out = NULL;
+    ggl_status st = llm_picture_draw(&window, from, &t->all, &part, rule->tiles.resize,
+                                     rule->tiles.color, name, err);
+    if (st != GGL_OK || (w == t->width && h == t->height)) {
+        *out = window;
+        return st;
+    }
+    st = llm_picture_draw(out, window, &fit, &whole, rule->tiles.resize, rule->tiles.color, name,
+                          err);
+    llm_picture_free(window);
+    return st;
 }

@@ -16,7 +16,9 @@
 typedef struct llm_picture_tiles {
     int64_t nx, ny;        /* tiles across and down; 0: the picture is seen as a whole alone */
     int64_t width, height; /* pixels of one */
-    llm_picture_fit all;   /* the picture within all of them together: up to .left and .top */
+    int64_t
+        window; /* pixels of the squares of `all` that become tiles of another size; 0: they have that of tiles */
+    llm_picture_fit all; /* the picture within all of them together: up to .left and .top */
 } llm_picture_tiles;
 
 /* Statuses of llm_picture_fit_for. */

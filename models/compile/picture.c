@@ -122,6 +122,8 @@ enum {
     ARG_INNER,
     ARG_PLACES,
     ARG_LINE_END,
+    ARG_LONGEST,
+    ARG_THIN,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -129,9 +131,9 @@ _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
 /* Reads the arguments that are given. */
 static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr *const *e,
                       llm_arch_picture *p) {
-    static const char *const fits[] = {"stretch",    "pad",     "crop",   "follow",
-                                       "follow_pad", "longest", "area",   "aspect",
-                                       "fill",       "steps",   "within", "pil_pad"};
+    static const char *const fits[] = {"stretch", "pad",    "crop",   "follow", "follow_pad",
+                                       "longest", "area",   "aspect", "fill",   "steps",
+                                       "patches", "within", "pil_pad"};
     static const char *const ways[] = {"corners", "linear", "linear_zero", "cubic", "wide"};
     int64_t cells = 0, crossed = 0, places = 1;
     const struct {
@@ -148,6 +150,8 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         [ARG_CELLS] = {&cells, 0, 1},
         [ARG_CROSSED] = {&crossed, 0, 1},
         [ARG_PLACES] = {&places, 0, 1},
+        [ARG_LONGEST] = {&p->longest, 0, 1 << 15},
+        [ARG_THIN] = {&p->thin, 0, 1 << 15},
     };
     double color[3] = {0};
     int fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR, between = LLM_BETWEEN_CORNERS;
@@ -335,28 +339,33 @@ static int64_t most_tiles(const llm_arch_picture *p) {
 static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_picture *p) {
     const llm_arch_tiles *t = &p->tiles;
     const int64_t most = most_tiles(p);
-    if (t->by == LLM_TILES_FIT ? t->n_grid == 0 && t->most < 1 : t->most < 1)
+    if (t->by == LLM_TILES_FIT ? t->n_grid == 0 && t->most < 1
+                               : t->by != LLM_TILES_WINDOWS && t->most < 1)
         llm_arch_error(ev, e->mark, "tiles need `most`%s",
                        t->by == LLM_TILES_FIT ? " or a list of grids" : "");
-    else if (most > LLM_ARCH_MAX_TILES || (t->n_grid == 0 && t->least > t->most))
+    else if (most > LLM_ARCH_MAX_TILES ||
+             (t->n_grid == 0 && t->by != LLM_TILES_WINDOWS && t->least > t->most))
         llm_arch_error(ev, e->mark,
                        "%lld to %lld tiles: at most %d are possible, and no less than `least`",
                        (long long)t->least, (long long)most, LLM_ARCH_MAX_TILES);
-    else if (t->by == LLM_TILES_RATIO &&
-             (t->size < 1 || t->size % (p->patch * p->block) != 0 || !(t->above >= 0)))
+    else if (llm_arch_tiles_sized(t) && (t->size < 1 || t->size % (p->patch * p->block) != 0))
         llm_arch_error(ev, e->mark,
-                       "tiles by ratio need a size that is a multiple of %lld pixels, the patches "
-                       "of a block, and `above`, a number of pixels, if it is not the longer side "
-                       "that counts",
+                       "tiles by %s need a size that is a multiple of %lld pixels, the patches of "
+                       "a block",
+                       t->by == LLM_TILES_RATIO ? "ratio" : "windows",
                        (long long)(p->patch * p->block));
+    else if (t->by == LLM_TILES_RATIO && !(t->above >= 0))
+        llm_arch_error(ev, e->mark, "tiles by ratio have `above`, a number of pixels");
     else if (t->in_lines && !llm_arch_picture_is_plane(p))
         llm_arch_error(ev, e->mark, "%s", LLM_ARCH_NO_PLANE);
-    else if (t->woven && (t->by == LLM_TILES_SHAPE || t->by == LLM_TILES_RATIO))
+    else if (t->by == LLM_TILES_WINDOWS && p->fit != LLM_FIT_STRETCH)
+        llm_arch_error(ev, e->mark, "tiles by windows go with fit = \"stretch\"");
+    else if (t->woven && (t->by == LLM_TILES_SHAPE || llm_arch_tiles_sized(t)))
         llm_arch_error(ev, e->mark, "tiles that are woven have the size of the whole");
     else if (t->unpad && !(t->woven && t->fit == LLM_FIT_PAD))
         llm_arch_error(ev, e->mark, "unpad goes with woven = 1 and fit = \"pad\"");
     else if (t->by == LLM_TILES_SHAPE ? p->fit != LLM_FIT_AREA
-                                      : t->by != LLM_TILES_RATIO && !llm_arch_fit_is_square(p->fit))
+                                      : !llm_arch_tiles_sized(t) && !llm_arch_fit_is_square(p->fit))
         llm_arch_error(ev, e->mark, "%s",
                        t->by == LLM_TILES_SHAPE ? "tiles by shape go with fit = \"area\""
                                                 : one_size);
@@ -367,7 +376,7 @@ static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_pictur
 
 arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
                              const arch_expr *const *arg) {
-    static const char *const ways[] = {"none", "fit", "longest", "shape", "ratio"},
+    static const char *const ways[] = {"none", "fit", "longest", "shape", "ratio", "windows"},
                              *const fits[] = {"stretch", "pad"};
     if (!ev->preparing || ev->preparing->row.picture.patch == 0 ||
         ev->preparing->row.picture.tiles.by != LLM_TILES_NONE)

@@ -204,10 +204,16 @@ static bool read_options(arch_eval *ev, const arch_stmt *s, llm_arch_rows_of *to
     int64_t filled = 0, asks = 0;
     const struct {
         int64_t *to, least, most;
-    } option[ARCH_ROW_OPTIONS] = {{&to->every, 1, ARCH_MAX_DIM}, {&to->from, -1024, ARCH_MAX_DIM},
-                                  {&to->count, 0, ARCH_MAX_DIM}, {&to->windows, 0, ARCH_MAX_DIM},
-                                  {&to->block, 0, ARCH_MAX_DIM}, {&filled, 0, 1},
-                                  {&to->step, 0, ARCH_MAX_DIM},  {&asks, 0, 1}};
+    } option[ARCH_ROW_OPTIONS] = {{&to->every, 1, ARCH_MAX_DIM},
+                                  {&to->from, -1024, ARCH_MAX_DIM},
+                                  {&to->count, 0, ARCH_MAX_DIM},
+                                  {&to->windows, 0, ARCH_MAX_DIM},
+                                  {&to->block, 0, ARCH_MAX_DIM},
+                                  {&to->beyond, 0, 1},
+                                  {&to->ends, 0, 1},
+                                  {&filled, 0, 1},
+                                  {&to->step, 0, ARCH_MAX_DIM},
+                                  {&asks, 0, 1}};
     for (int k = 0; k < ARCH_ROW_OPTIONS; k++) {
         const arch_value v = llm_arch_eval_expr(ev, s->expr[1 + k]);
         if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[1 + k], &v, option[k].least,
@@ -222,7 +228,8 @@ static bool read_options(arch_eval *ev, const arch_stmt *s, llm_arch_rows_of *to
 /* Checks that the options go together. False: reported. */
 static bool check_options(arch_eval *ev, const arch_stmt *s, const arch_source *from,
                           llm_arch_rows_of *to) {
-    const bool is_all = to->every == 1 && to->from == 0 && to->count == 0 && to->block == 0;
+    const bool is_all =
+        to->every == 1 && to->from == 0 && to->count == 0 && to->block == 0 && to->ends == 0;
     const char *wrong = NULL;
     to->is_plane = from->row.is_plane && is_all && !to->asks;
     if (to->asks && (!is_all || to->windows > 0 || to->step > 1 || is_last(ev, s)))
@@ -231,10 +238,10 @@ static bool check_options(arch_eval *ev, const arch_stmt *s, const arch_source *
         wrong = "only rows of an input from a picture have windows: squares of it";
     else if (to->windows > 0 && (from->row.picture.first > 0 || to->from < 0))
         wrong = "rows before the patches are in no window of the picture";
-    else if (to->block > 0 && (to->from != 0 || to->count > 0 || to->windows > 0))
-        wrong = "rows in blocks have no 'from', 'count' or 'windows'";
-    else if (to->block > 0 && is_last(ev, s))
-        wrong = "the last stage has no blocks, whose last one may be filled";
+    else if (to->block > 0 && (to->from != 0 || to->count > 0 || to->windows > 0 || to->ends > 0))
+        wrong = "rows in blocks have no 'from', 'count', 'windows' or 'ends'";
+    else if (to->block > 0 && is_last(ev, s) && ev->arch->has_tokens)
+        wrong = "the stage that tokens read has no blocks, whose last one may be filled";
     else if (to->windows > 0 && !to->filled && !from->row.is_input)
         wrong = "windows of rows of a stage are filled: filled = 1";
     else if (to->filled && (to->windows == 0 || !to->is_plane || to->windows > 1024))

@@ -28,6 +28,7 @@ enum {
     ARG_NEEDS,
     ARG_APART,
     ARG_SHORTEST,
+    ARG_AFTER,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -91,7 +92,8 @@ static bool read_whole(arch_eval *ev, const arch_value *const *v, const arch_exp
                   {ARG_SYMMETRIC, &symmetric, 0, 1},
                   {ARG_NEEDS, &s->needs, 0, MOST_SAMPLES},
                   {ARG_APART, &apart, 0, 1},
-                  {ARG_SHORTEST, &s->shortest, 0, MOST_SAMPLES}};
+                  {ARG_SHORTEST, &s->shortest, 0, MOST_SAMPLES},
+                  {ARG_AFTER, &s->after, 0, MOST_SAMPLES}};
     for (size_t k = 0; k < sizeof number / sizeof *number; k++) {
         const int i = number[k].arg;
         if (v[i] &&

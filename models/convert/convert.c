@@ -590,7 +590,7 @@ static ggl_status open_others(llm_converter *c, ggl_error *err) {
     if (s != GGL_OK && of_eye.msg[0]) {
         const size_t n = strlen(err->msg), line = strcspn(of_eye.msg, "\n");
         snprintf(err->msg + n, sizeof err->msg - n,
-                 "; and the eye of the folder cannot be made: %.*s",
+                 "; and the eye or ear of the folder cannot be made: %.*s",
                  (int)ggl_utf8_cut(of_eye.msg, line, 600), of_eye.msg);
     }
     if (s == GGL_OK)
@@ -627,7 +627,7 @@ ggl_status llm_converter_open(llm_converter **out, const char *folder,
     if (s == GGL_OK && c->params.adapter && c->params.task)
         s = ggl_fail(err, GGL_USAGE, "an adapter of PEFT has no tasks");
     if (s == GGL_OK && c->params.eye && (is_adapter || c->params.vocab_only))
-        s = ggl_fail(err, GGL_USAGE, "an eye has no adapter, and no tokenizer of its own");
+        s = ggl_fail(err, GGL_USAGE, "an eye or ear has no adapter, and no tokenizer of its own");
     if (s == GGL_OK && is_adapter && (c->params.dry_run || c->params.vocab_only))
         s = ggl_fail(err, GGL_USAGE, "an adapter has no dry run, and no tokenizer of its own");
     if (s == GGL_OK)

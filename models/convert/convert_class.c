@@ -187,7 +187,7 @@ static ggl_status no_builtin(llm_converter *c, ggl_error *err) {
         llm_arch_free(arch);
     }
     return unknown_class(c, &x,
-                         eye ? "no built-in descriptor converts the eye of"
+                         eye ? "no built-in descriptor converts the eye or ear of"
                              : "no built-in descriptor converts",
                          err);
 }

@@ -487,8 +487,9 @@ static ggl_status begin(merging *j, ggl_error *err) {
         s = check(j, j->back.eye, j->changed_eye, err);
     for (size_t i = 0; i < st->n_tensor && s == GGL_OK; i++)
         if (j->changed[i] && j->changed_eye[i])
-            s = ggl_fail(err, GGL_UNSUPPORTED, "%s: %.300s is both the text model's and the eye's",
-                         j->base, st->tensor[i].name.s);
+            s = ggl_fail(err, GGL_UNSUPPORTED,
+                         "%s: %.300s is both the text model's and the eye's or ear's", j->base,
+                         st->tensor[i].name.s);
     return s;
 }
 

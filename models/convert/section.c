@@ -200,9 +200,12 @@ static bool convert_key(arch_eval *ev, const arch_mapping *m) {
     if (v.kind != VAL_NONE)
         return put_key(ev, m, &v);
     if (v.absent_key)
-        llm_arch_error_hint(ev, GGL_FORMAT, m->expr->place,
-                            "write '?? none' if .x may be absent, or '?? value' for a default",
-                            "%s", v.text);
+        llm_arch_error_hint(
+            ev, GGL_FORMAT, m->expr->place,
+            llm_arch_convert_lacks_file(ev, m->expr)
+                ? NULL
+                : "write '?? none' if .x may be absent, or '?? value' for a default",
+            "%s", v.text);
     return !v.absent_key;
 }
 

@@ -414,9 +414,16 @@ static bool as_list(arch_eval *ev, const arch_expr *e, const json_value *v, json
     return true;
 }
 
+bool llm_arch_convert_lacks_file(const arch_eval *ev, const arch_expr *e) {
+    bool has = false;
+    for (int k = 0; k < ARCH_PROCESSORS; k++)
+        has |= ev->conv->processor[k] != NULL;
+    return !has && e->kind == EX_FIELD && is_root(e->a, "processor");
+}
+
 arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
     const json_value *v;
-    char quote[128], text[192];
+    char quote[128], text[320];
     if (!find_field(ev, e, &v))
         return ARCH_FAIL;
     llm_arch_quote(e->place, quote, sizeof quote);
@@ -432,7 +439,13 @@ arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
                               quote, file_of(e));
     if (v && v->kind != JSON_NULL)
         return from_json(v);
-    snprintf(text, sizeof text, "%s is missing in %s", quote, file_of(e));
+    if (llm_arch_convert_lacks_file(ev, e))
+        snprintf(text, sizeof text,
+                 "the folder has neither preprocessor_config.json nor processor_config.json, which "
+                 "say how pictures are prepared: %s is missing",
+                 quote);
+    else
+        snprintf(text, sizeof text, "%s is missing in %s", quote, file_of(e));
     arch_value none = llm_arch_none(llm_arch_strdup(ev, text));
     none.absent_key = true;
     return none.text ? none : ARCH_FAIL;

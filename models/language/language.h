@@ -481,9 +481,8 @@ typedef struct arch_sig_param {
     double fallback;
 } arch_sig_param;
 
-#define ARCH_MAX_SIG 24
-#define ARCH_ROW_OPTIONS                                                                           \
-    8 /* of a stage over rows: every, from, count, windows, block, filled, step, asks */
+#define ARCH_MAX_SIG     24
+#define ARCH_ROW_OPTIONS 10 /* of a stage over rows, as parse_row_options names them */
 /* The signature of an operator or builtin, without the arguments that the engine supplies (pos,
  * slot). */
 typedef struct arch_sig {

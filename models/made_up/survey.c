@@ -89,6 +89,7 @@ static const struct {
     {"factor", 1.5},
     {"length", 48},
     {"window", 7},
+    {"pattern_mode", 0},
     {"rank", 12},
     {"size", 12},
     {"interval", 3},
@@ -234,6 +235,10 @@ static origin origin_of(arch_survey *s, const arch_expr *e) {
 }
 
 static bool literal(const arch_expr *e, toy_value *v) {
+    if (e->kind == EX_NEG && literal(e->a, v) && v->type == LLM_ARCH_NUMBER) {
+        v->number = -v->number;
+        return true;
+    }
     *v = (toy_value){
         .type = LLM_ARCH_NUMBER, .number = e->num, .flag = e->num != 0, .string = e->name};
     if (e->kind == EX_STRING)

@@ -264,7 +264,7 @@ static ggl_status check_key(reader *r, const prompt_cache_key *key, ggl_error *e
             err, GGL_UNSUPPORTED,
             "the prompt cache was made with another descriptor, with other numbers of its control "
             "vectors, with a context (-c) for which this one makes another graph, with or without "
-            "an eye (--mmproj), or with rows divided otherwise (--split rows)");
+            "an eye or ear (--mmproj), or with rows divided otherwise (--split rows)");
     if (rings != key->rings)
         return ggl_fail(
             err, GGL_UNSUPPORTED,

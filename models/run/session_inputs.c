@@ -134,14 +134,19 @@ static int32_t has_row(const session_token *x) {
 
 /* --- rows in place of tokens ------------------------------------------------------------------- */
 
+bool llm_session_may_want(const llm_session *s, int32_t id) {
+    llm_media_row row;
+    return id >= 0 || !s->built.given_together || !llm_media_get(s->media, id, &row) ||
+           row.i + 1 == row.n;
+}
+
 /* Checks that a row of a picture whose rows see each other has the next one behind it, and is not one of the rows for which something is
  * wanted: these end a ubatch when there are enough of them. */
 static ggl_status check_together(const llm_session *s, const llm_batch *b, int64_t i,
                                  ggl_error *err) {
     const int32_t id = b->token[i];
     llm_media_row row;
-    if (id >= 0 || !s->built.given_together || !llm_media_get(s->media, id, &row) ||
-        row.i + 1 == row.n)
+    if (llm_session_may_want(s, id) || !llm_media_get(s->media, id, &row))
         return GGL_OK;
     if (i + 1 == b->n || b->token[i + 1] != id - 1 ||
         llm_batch_slot(b, i + 1) != llm_batch_slot(b, i))

@@ -31,8 +31,9 @@ void llm_engine_put(llm_engine *e, task *t, int64_t n) {
         const bool is_row = t->p.embedded && is_shown(t, pos);
         e->want_embedding[at] = is_row && t->p.pooling != LLM_POOL_RANK;
         e->want_score[at] = is_row && t->p.pooling == LLM_POOL_RANK;
-        e->want[at] =
-            !t->p.embedded && (pos >= q->n - 1 || (e->token[at] >= 0 && is_shown(t, pos)));
+        e->want[at] = !t->p.embedded &&
+                      (pos >= q->n - 1 ||
+                       (is_shown(t, pos) && llm_session_may_want(e->p.session, e->token[at])));
         e->n_want += e->want[at] || is_row;
     }
     e->n += t->n_piece;

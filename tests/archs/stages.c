@@ -223,9 +223,17 @@ TEST(over_rows) {
          "this says how the rows of an input are prepared"},
         {OVER
          "stage b over a(block = 4, from = 1):\n  return a\nstage c over b:\n  return b\n" PLAIN,
-         "rows in blocks have no 'from', 'count' or 'windows'"},
-        {OVER "stage b over a(block = 4):\n  return a\nrows = b\n",
-         "the last stage has no blocks, whose last one may be filled"},
+         "rows in blocks have no 'from', 'count', 'windows' or 'ends'"},
+        {OVER
+         "stage b over a(block = 4, ends = 1):\n  return a\nstage c over b:\n  return b\n" PLAIN,
+         "rows in blocks have no 'from', 'count', 'windows' or 'ends'"},
+        {OVER "stage b over a(beyond = 2):\n  return a\n" PLAIN, "'2' is 2; 0 to 1"},
+        {OVER "stage b over a(ends = 2):\n  return a\n" PLAIN, "'2' is 2; 0 to 1"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, after = "
+         "-1)\n" PLAIN,
+         "'-1' is -1; 0 to"},
+        {OVER "stage b over a(block = 4):\n  return a\n" PLAIN,
+         "the stage that tokens read has no blocks, whose last one may be filled"},
         {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 0.001)\n" PLAIN,
          "0.001 seconds of sound are 0.1"},
         {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, whole = "
@@ -272,8 +280,8 @@ TEST(tiles) {
         {SEEN PICTURE "), by = \"fit\")\n" PLAIN, "tiles need `most` or a list of grids"},
         {SEEN PICTURE "), by = \"longest\")\n" PLAIN, "tiles need `most`"},
         {SEEN PICTURE "), by = \"most\")\n" PLAIN,
-         "one of \"none\", \"fit\", \"longest\", \"shape\", \"ratio\" is expected: it is the "
-         "string \"most\""},
+         "one of \"none\", \"fit\", \"longest\", \"shape\", \"ratio\", \"windows\" is "
+         "expected: it is the string \"most\""},
         {SEEN PICTURE "), by = \"none\")\n" PLAIN, "nothing reads 'seen'"},
         {SEEN PICTURE "), by = \"fit\", most = 9)\n" PLAIN, "nothing reads 'seen'"},
         {SEEN PICTURE "), by = \"fit\", most = 257)\n" PLAIN, "at most 256 are possible"},
@@ -294,6 +302,14 @@ TEST(tiles) {
         {SEEN UNSIZED "), by = \"longest\", most = 4)\n" PLAIN,
          "tiles of one size go with a picture of one size"},
         {SEEN UNSIZED "), by = \"ratio\", most = 4)\n" PLAIN, "tiles by ratio need a size"},
+        {SEEN UNSIZED "), by = \"ratio\", most = 4, size = 4)\n" PLAIN, "nothing reads 'seen'"},
+        {SEEN PICTURE "), by = \"windows\", size = 3)\n" PLAIN,
+         "tiles by windows need a size that is a multiple of 2 pixels"},
+        {SEEN UNSIZED "), by = \"windows\", size = 4)\n" PLAIN,
+         "tiles by windows go with fit = \"stretch\""},
+        {SEEN PICTURE ", longest = 9, thin = 3), by = \"windows\", size = 4)\n" PLAIN,
+         "nothing reads 'seen'"},
+        {SEEN PICTURE ", thin = -1), by = \"none\")\n" PLAIN, "0 to 32768"},
         {SEEN UNSIZED "), by = \"ratio\", most = 4, size = 4, above = 9)\n" PLAIN,
          "nothing reads 'seen'"},
         {SEEN PICTURE "), by = \"fit\", most = 4, tile = 3)\n" PLAIN,

@@ -89,9 +89,9 @@ expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/ou
 head -c 1500 "$tmp/err" | grep -q 'There are sections for [0-9]* classes (docs/models.md lists them)' || fail "a class of no family: $(cat "$tmp/err")"
 expect 1 ", Qwen2VLForConditionalGeneration, Qwen2_5_VLForConditionalGeneration, Qwen2MoeForCausalLM, " "$model" -o "$tmp/out.gguf" --arch-class Qwen2VLForSomething
 grep -q 'LlamaForCausalLM' "$tmp/err" && fail "classes of other families are named: $(cat "$tmp/err")"
-expect 1 "no built-in descriptor converts the eye of 'OwnForCausalLM'" "$model" --mmproj "$tmp/out.gguf"
+expect 1 "no built-in descriptor converts the eye or ear of 'OwnForCausalLM'" "$model" --mmproj "$tmp/out.gguf"
 grep -q 'Gemma3ForConditionalGeneration' "$tmp/err" || fail "no classes of eyes are named: $(cat "$tmp/err")"
-expect 2 "--mmproj cannot be used together with --vocab-only: an eye has none" "$model" --mmproj "$tmp/out.gguf" --vocab-only
+expect 2 "--mmproj cannot be used together with --vocab-only: an eye or ear has none" "$model" --mmproj "$tmp/out.gguf" --vocab-only
 expect 2 "--arch is for one file: give -o and --mmproj one after the other" "$model" --mmproj "$tmp/out.gguf" -o "$tmp/out.gguf" --arch own.arch
 expect 1 "$tmp/none: the folder does not exist" "$tmp/none" -o "$tmp/out.gguf"
 expect 1 "$model/config.json: is a file; give the folder that contains config.json, '$model'" "$model/config.json" -o "$tmp/out.gguf"

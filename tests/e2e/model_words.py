@@ -224,6 +224,15 @@ def test_adapters_that_are_none():
     run(1, "empty folder is a folder, not an adapter's file", *begin, "empty folder")
 
 
+def test_adapter_beside_a_model():
+    """A folder of both, as Granite Speech's, is opened as the model."""
+    put_letters("both")
+    put("both/adapter_config.json", b"{}")
+    run(0, "", "llm-cli", "-m", "both", "-p", "a", "-n", "1")
+    os.remove(os.path.join(TMP.name, "both", "model.safetensors"))
+    run(1, "both is an adapter of PEFT", "llm-cli", "-m", "both", "-p", "a", "-n", "1")
+
+
 def on_terminal(columns, *command):
     """What a terminal of that width gets on standard output."""
     master, slave = pty.openpty()

@@ -119,6 +119,20 @@ def lists():
     check(said("--audio", f"{low},{high}") == said("--audio", low, "--audio", high), "two sounds")
 
 
+def counts():
+    """Each row of a picture or a sound is a token of the prompt, of which --logits has a row; times are those of pictures and of sounds."""
+    eye, ear, red, low = eye_file.llava(place("mmproj.gguf"), 128, seed=1), eye_file.ultravox(place("mmproj-ear.gguf"), 128), place("red.ppm", eye_file.ppm((255, 0, 0))), place("low.wav", eye_file.wav(200))
+    for flag, tower, medium, name in (("--image", eye, red, "pictures"), ("--audio", ear, low, "sounds")):
+        for prompt in ("Of <__media__>,", "<__media__>"):
+            done = say("--mmproj", tower, flag, medium, "-no-cnv", "-p", prompt, "-n", "0", "--logits", place("logits.npy", b""))
+            n_tokens = int(re.search(r"(?m)^prompt .* (\d+) tokens", done.stderr)[1])
+            with open(place("logits.npy"), "rb") as f:
+                data = f.read()
+            n_rows, n_vocab = (int(k) for k in re.search(rb"'shape': \((\d+), (\d+)", data).groups())
+            check(n_rows == n_tokens > 1 and len(data) % 64 == 4 * n_rows * n_vocab % 64 and len(data) > 4 * n_rows * n_vocab, (flag, prompt, n_rows, n_tokens, len(data)))
+        check(re.search(rf"(?m)^{name} .* 1$", done.stderr), done)
+
+
 def too_many():
     """A picture whose rows alone are more than the context is refused before the eye looks at it."""
     red, eye = place("red.ppm", eye_file.ppm((255, 0, 0))), eye_file.slow(place("mmproj-slow.gguf"), 128, side=128, layers=24)
@@ -218,7 +232,7 @@ def ears():
         check(words in text, words, text)
 
 
-CASES = {f.__name__: f for f in (eyes, prompts, several, lists, too_many, plan, speech_plan, stops, ears)}
+CASES = {f.__name__: f for f in (eyes, prompts, several, lists, counts, too_many, plan, speech_plan, stops, ears)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

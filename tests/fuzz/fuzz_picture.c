@@ -5,42 +5,72 @@
 
 #include "fuzz.h"
 #include "picture/prepare.h"
+#include "picture/tiles.h"
 #include "../unit/picture_bytes.h"
 
 enum { MOST = 4000 }; /* pixels: sanitizers take long over more */
 
-static void prepare(const llm_picture *p, uint8_t choice) {
-    const int64_t patch = 1 + choice % 5, block = choice % 9 == 8 ? 4 : 1 + choice % 2;
-    const llm_arch_picture rule = {.patch = patch,
-                                   .size = patch * block * (1 + choice % 7),
-                                   .block = block,
-                                   .inner = {block > 1 ? 2 : 0},
-                                   .fit = (llm_arch_fit)(choice % (LLM_FIT_PIL_PAD + 1)),
-                                   .resize = (llm_arch_resize)(choice / 6 % 5),
-                                   .least = choice * 3,
-                                   .most = choice * 3 + 40,
-                                   .std = {1, 1, 1},
-                                   .first = choice % 3,
-                                   .table = choice % 4,
-                                   .between =
-                                       (llm_arch_between)(choice / 4 % (LLM_BETWEEN_WIDE + 1)),
-                                   .crossed = choice / 16 % 2};
+static void see(const llm_arch_picture *rule, const llm_picture *p) {
     llm_picture *seen;
     llm_picture_rows *r;
     llm_picture_fit f;
     ggl_error err = {0};
-    if (llm_picture_fit_for(&f, &rule, p->width, p->height, "fuzz", &err) != GGL_OK) {
+    if (llm_picture_fit_for(&f, rule, p->width, p->height, "fuzz", &err) != GGL_OK) {
         require(strncmp(err.msg, "fuzz: ", 6) == 0);
         return;
     }
-    require(llm_picture_seen(&seen, &rule, p, "fuzz", &err) == GGL_OK);
-    require(llm_picture_rows_new(&r, &rule, seen, "fuzz", &err) == GGL_OK && r->n == f.n_rows);
+    require(llm_picture_seen(&seen, rule, p, "fuzz", &err) == GGL_OK);
+    require(llm_picture_rows_new(&r, rule, seen, "fuzz", &err) == GGL_OK && r->n == f.n_rows);
     for (int64_t i = 0; i < r->n * r->n_row; i++)
         require(r->row[i] >= 0 && r->row[i] <= 1);
     for (int64_t i = 0; i < r->n * r->n_entry && r->entry; i++)
-        require(r->entry[i] >= 0 && r->entry[i] < rule.table * rule.table);
+        require(r->entry[i] >= 0 && r->entry[i] < rule->table * rule->table);
     llm_picture_rows_free(r);
     llm_picture_free(seen);
+}
+
+/* The windows of a picture, the first and the last. */
+static void see_windows(const llm_arch_picture *rule, const llm_picture *p) {
+    llm_picture_tiles t;
+    llm_picture *tile;
+    ggl_error err = {0};
+    if (llm_picture_tiles_for(&t, rule, p->width, p->height, "fuzz", &err) != GGL_OK || t.nx == 0)
+        return;
+    for (int k = 0; k < 2; k++) {
+        require(llm_picture_tile(&tile, rule, &t, p, k * (t.ny - 1), k * (t.nx - 1), "fuzz",
+                                 &err) == GGL_OK);
+        require(tile->width == rule->tiles.size && tile->height == rule->tiles.size);
+        llm_picture_free(tile);
+    }
+}
+
+static void prepare(const llm_picture *p, uint8_t choice) {
+    const int64_t patch = 1 + choice % 5, block = choice % 9 == 8 ? 4 : 1 + choice % 2;
+    const llm_arch_picture rule = {
+        .patch = patch,
+        .size = patch * block * (1 + choice % 7),
+        .block = block,
+        .inner = {block > 1 ? 2 : 0},
+        .fit = (llm_arch_fit)(choice % (LLM_FIT_PIL_PAD + 1)),
+        .resize = (llm_arch_resize)(choice / 6 % 5),
+        .least = choice * 3,
+        .most = choice * 3 + 40,
+        .std = {1, 1, 1},
+        .first = choice % 3,
+        .table = choice % 4,
+        .between = (llm_arch_between)(choice / 4 % (LLM_BETWEEN_WIDE + 1)),
+        .crossed = choice / 16 % 2,
+        .longest = choice % 5 ? 0 : 30,
+        .thin = choice % 4 * 8,
+        .tiles = {.by = choice % (LLM_FIT_PIL_PAD + 1) ? LLM_TILES_NONE : LLM_TILES_WINDOWS,
+                  .size = 1 + choice % 7}};
+    llm_picture *before;
+    ggl_error err = {0};
+    require(llm_picture_before(&before, &rule, p, "fuzz", &err) == GGL_OK);
+    see(&rule, before ? before : p);
+    if (rule.tiles.by == LLM_TILES_WINDOWS)
+        see_windows(&rule, before ? before : p);
+    llm_picture_free(before);
 }
 
 static void read_picture(const uint8_t *data, size_t size, uint8_t choice) {

@@ -113,7 +113,8 @@ static const struct {
      "rows 3 to 4 of [4, 4], which has 4 rows"},
     {OWN "  only \"five\", \"f\"\n  w <- \"w\"\n", "tensor f: read by no line"},
     {OWN "  .l <- processor.a\n",
-     "processor.a is missing in preprocessor_config.json and processor_config.json"},
+     "the folder has neither preprocessor_config.json nor processor_config.json, which say how "
+     "pictures are prepared: processor.a is missing"},
     {OWN "  w <- log(\"w\")\n",
      "log(..) does not accept a source tensor: in a conversion, only transpose, pairs"},
     {OWN "  w <- heads(\"w\", 2)\n", "heads(..) does not accept a source tensor"},

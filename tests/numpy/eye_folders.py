@@ -411,8 +411,8 @@ def test_whole(r, kind, what, folder, name, config, processor, w, e, text, a):
     files = np.load(r.at("npy"))
     said = subprocess.run([r.a.cli, "-m", folder, *seen], capture_output=True, text=True)
     got = np.load(r.at("npy"))
-    far = eyes.off(got, want)
-    ok = said.returncode == 0 and "the eye of this folder is opened" in said.stderr and far <= eyes.LIMIT and np.array_equal(files.view(np.uint32), got.view(np.uint32))
+    far = eyes.off(eyes.with_all(text, got, want), want)
+    ok = said.returncode == 0 and "the eye or ear of this folder is opened" in said.stderr and far <= eyes.LIMIT and np.array_equal(files.view(np.uint32), got.view(np.uint32))
     r.tell(what + ": a folder that sees", ok, f"{far:.0e} {'' if ok else said.stderr}")
     said = subprocess.run([r.a.cli, "-m", folder, "--no-mmproj", *seen], capture_output=True, text=True)
     r.tell(what + ": --no-mmproj", said.returncode == 2 and "--image needs the model's eye" in said.stderr)
@@ -427,7 +427,7 @@ def test_whole(r, kind, what, folder, name, config, processor, w, e, text, a):
         file.write("{bad")
     told = subprocess.run([r.a.cli, "-m", folder, "-p", "ab", "-n", "0", "--logits", r.at("npy")], capture_output=True, text=True)
     os.unlink(damaged)
-    r.tell(what + ": a damaged file of its eye", told.returncode == 0 and "an eye of this folder is not opened: " in told.stderr and damaged in told.stderr, told.stderr)
+    r.tell(what + ": a damaged file of its eye", told.returncode == 0 and "an eye or ear of this folder is not opened: " in told.stderr and damaged in told.stderr, told.stderr)
     r.tell(what + ": an eye that is left out", said.returncode == 0 and "the model sees no pictures" in said.stderr, said.stderr.strip() if said.returncode else "")
 
 
@@ -477,7 +477,7 @@ def test_adapter(r, what, folder, name, config, processor, w, own_w):
         r.run(r.a.cli, "-m", r.at("whole"), "--mmproj", r.at("eye"), "--lora", lora, *seen)
         logits = np.load(r.at("npy"))
         r.run(r.a.cli, "-m", r.at("merged-text"), "--mmproj", r.at("merged-eye"), *seen)
-        apart = eyes.off(logits, np.load(r.at("npy")))
+        apart = eyes.off(np.nan_to_num(logits), np.nan_to_num(np.load(r.at("npy"))))
         ok = len(names) > 3 and not bad and max(far, apart) <= 2 * eyes.LIMIT < moved
         r.tell(f"{what}: an adapter of {len(names)} matrices of its eye {' '.join(more)}".rstrip(), ok,
                f"{far:.0e}, {apart:.0e}, without it {moved:.0e} {' '.join(bad)}".rstrip())
@@ -588,8 +588,11 @@ def test_refused(r, what, folder, name, config, processor, w, g):
         strange = {**config["vision_config"], "model_type": "strange"}
         write_folder(folder, name, {**config, "vision_config": strange}, processor, w)
         r.refused(what + ": with another tower", folder, f"the convert section for '{name}' is for other folders")
+    write_folder(folder, name, config, processor, w)
+    os.unlink(os.path.join(folder, "preprocessor_config.json"))
+    r.refused(what + ": without a file about pictures", folder, "the folder has neither preprocessor_config.json nor processor_config.json, which say how pictures are prepared")
     write_folder(folder, "StrangeForConditionalGeneration", config, processor, w)
-    r.refused(what + ": of another class", folder, "no built-in descriptor converts the eye of 'StrangeForConditionalGeneration'")
+    r.refused(what + ": of another class", folder, "no built-in descriptor converts the eye or ear of 'StrangeForConditionalGeneration'")
 
 
 def main():

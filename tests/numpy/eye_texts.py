@@ -124,8 +124,8 @@ class Text:
         return rms_norm(x, w["output_norm.weight"], EPS) @ w["output.weight"].T
 
     def logits(self, parts):
-        """parts: tokens, and rows of pictures (eye_kinds.Seen). Those of the tokens."""
-        x, place, end, deep, is_token = [], [], [], [], []
+        """parts: tokens, and rows of pictures (eye_kinds.Seen)."""
+        x, place, end, deep = [], [], [], []
         zero, at = np.zeros((self.n_deep, self.n_embd)), 0
         for p in parts:
             if isinstance(p, int):
@@ -133,7 +133,6 @@ class Text:
                 place.append((at, at, at))
                 deep.append(zero)
                 end.append(len(x))
-                is_token.append(True)
                 at += 1
                 continue
             last = len(x) + len(p.rows)
@@ -142,10 +141,8 @@ class Text:
                 deep.append(row[self.n_embd:].reshape(self.n_deep, self.n_embd))
                 place.append((at, at + p.places[i][0], at + p.places[i][1]) if self.mrope else (at + i,) * 3)
                 end.append(last if self.together else len(x))
-                is_token.append(False)
             at += max(max(y, x_) for y, x_ in p.places) + 1 if self.mrope else len(p.rows)
-        out = self.forward(np.array(x), np.array(place, float), np.array(end), np.array(deep))
-        return out[np.array(is_token)]
+        return self.forward(np.array(x), np.array(place, float), np.array(end), np.array(deep))
 
 
 class Llama(Text):

@@ -39,6 +39,7 @@ CASES = {
     "Ernie4_5ForCausalLM": (1, "model.mtp_block.0.", "model.", ERNIE),
     "Ernie4_5_MoeForCausalLM": (0, "model.mtp_block.0.", "model.", ERNIE),
     "MiMoV2FlashForCausalLM": (1, "model.mtp.layers.0.", "model.mtp.layers.0.", MIMO),
+    "MiMoV2ForCausalLM": (1, "model.mtp.layers.0.", "model.mtp.layers.0.", MIMO),
     "Qwen3NextForCausalLM": (None, "mtp.layers.0.", "mtp.", APART),
     "Qwen3_5ForCausalLM": (None, "mtp.layers.0.", "mtp.", APART),
     "Qwen3_5MoeForCausalLM": (None, "mtp.layers.0.", "mtp.", APART),

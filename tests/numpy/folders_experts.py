@@ -186,6 +186,17 @@ def mimo2_weights(c, w):
             gated_weights(w, f"{p}experts.{e}.", N_EACH)
 
 
+def joined(w):
+    """With queries, keys and values in one matrix."""
+    out = {}
+    for name, t in w.items():
+        if name.endswith("q_proj.weight"):
+            out[name.replace("q_proj", "qkv_proj")] = np.concatenate([w[name.replace("q_proj", x)] for x in ("q_proj", "k_proj", "v_proj")])
+        elif not name.endswith(("k_proj.weight", "v_proj.weight")):
+            out[name] = t
+    return out
+
+
 CLASSES = {
     "MiMoV2FlashForCausalLM": ({**{k: v for k, v in llama_config("mimo", d=16, head_dim=16, tied=False, partial=0.3).items() if k != "rms_norm_eps"}, "layernorm_epsilon": EPS,
                                 "v_head_dim": 12, "swa_head_dim": 16, "swa_v_head_dim": 12, "swa_num_attention_heads": N_HEAD, "swa_num_key_value_heads": N_HEAD,
@@ -194,6 +205,10 @@ CLASSES = {
                                 "n_routed_experts": N_EXPERT, "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH, "n_shared_experts": None, "n_group": 1,
                                 "topk_group": 1, "topk_method": "noaux_tc", "scoring_func": "sigmoid", "norm_topk_prob": True, "routed_scaling_factor": None,
                                 "attention_bias": False}, mimo2_weights, ["default"], mimo2),
+}
+CLASSES |= {
+    "MiMoV2ForCausalLM": ({**CLASSES["MiMoV2FlashForCausalLM"][0], "layout": joined, "vision_config": {"hidden_size": 8}, "audio_config": {"group_size": 4}, "image_token_id": 39},
+                          *CLASSES["MiMoV2FlashForCausalLM"][1:]),
     "Qwen2MoeForCausalLM": (llama_config("qwen2moe", theta=1e6, tied=False, **EXPERTS, shared_expert_intermediate_size=N_SHARED,
                                          norm_topk_prob=False, decoder_sparse_step=1, mlp_only_layers=[]),
                             qwen2moe_weights, EVERY),

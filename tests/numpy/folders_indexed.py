@@ -65,6 +65,18 @@ def ling3(q_rank):
             "pad_token_id": 0, "theta": 900.0, "d": 8, "linear_conv_kernel_dim": 4, "linear_head_dim": 12, "linear_num_heads": N_HEAD}, ling3_weights, ["default"]
 
 
+def ling3_sees():
+    """The text part of Ling 3 VL, whose heads are turned by halves."""
+    config, weights, scalings = ling3(18)
+
+    def write(config):
+        return {"model_type": "bailing_moe_v3_vl", "text_config": {**config, "mrope_section": [2, 1, 1]}, "image_token_id": 39,
+                "vision_config": {"depth": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 16, "out_hidden_size": 64, "disable_merger_proj": True}}
+
+    return {**config, "how": {**config["how"], "renamed": True, "turns_halves": True}, "write": write,
+            "layout": lambda w: {**w, "model.visual.merger.norm.weight": np.zeros(4), "linear_proj.0.weight": np.zeros((4, 4))}}, weights, scalings
+
+
 def beside_eye(kind):
     """The configuration of a text model in that of a model that sees."""
     def write(config):
@@ -238,6 +250,7 @@ CLASSES = {
     "DeepseekV32ForCausalLM": sparse("deepseek_v32"),
     "BailingMoeV3ForCausalLM": ling3(None),
     "BailingMoeV3ForCausalLM rank": ling3(18),
+    "BailingMoeV3VLForConditionalGeneration": ling3_sees(),
     "Glm5NextForConditionalGeneration": glm53(-3.0),
     "Glm5NextForConditionalGeneration free": glm53(None, index_kpool=4),
     "HYV4ForCausalLM": (HUNYUAN4, hunyuan4_weights, ["default"]),

@@ -111,6 +111,11 @@ def seeing(of, tower, vision, sections=None, flat=False, names="model.language_m
     return {**config, "write": write, "layout": layout, "how": {**{key: value for key, value in how.items() if key != "layout"}, "sees": tower, "guesses": how.get("guesses", "-").replace("model.", names, 1)}}, weights, scalings
 
 
+def beside_step_eye(config):
+    return {"model_type": "step_robotics", "text_config": config, "image_token_id": 39, "understand_projector_stride": 2, "projector_bias": False, "image_token_len": 169, "patch_token_len": 81,
+            "vision_config": {"width": 16, "heads": 2, "layers": 1, "image_size": 16, "patch_size": 4, "mlp_ratio": 1.0, "use_cls_token": False}}
+
+
 def glm4v_weights(c, w):
     d = c["d"]
     put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
@@ -137,6 +142,9 @@ CLASSES = {
                                                   compression_ratio=1.0, use_3d_rope=True, rope_is_neox_style=True, weight_share_add_bias=True),
     "LightOnOcrForConditionalGeneration": seeing(({**FIRST["Qwen3ForCausalLM"][0], "model_type": "qwen3"}, llama_weights, ["default"]), ("model.vision_encoder", "model.vision_projection"),
                                                  {**TOWER, "model_type": "pixtral", "head_dim": 8, "hidden_act": "silu"}, model_type="lighton_ocr", image_token_id=39, spatial_merge_size=2),
+    "StepVLForConditionalGeneration": ({**FIRST["Qwen3ForCausalLM"][0], "model_type": "qwen3", "how": {"class": "Qwen3ForCausalLM"}, "write": beside_step_eye}, llama_weights, ["default"]),
+    "Phi4ForCausalLMV": ({**FIRST["Phi3ForCausalLM"][0], "pad_token_id": 0, "how": {"class": "Phi3ForCausalLM", "renamed": True}, "layout": lambda w: {**w, "model.vision_tower.vision_tower.x": np.zeros(4)},
+                          "write": lambda config: {**config, "vision_config": {"hidden_size": 8}, "mm_hidden_size": 8, "min_num_patches": 1, "max_num_patches": 4}}, llama_weights, ["default"]),
     "Lfm2VlForConditionalGeneration": seeing(({**MORE["Lfm2ForCausalLM"][0], "model_type": "lfm2"}, lfm2_weights, ["default"]), ("model.vision_tower", "model.multi_modal_projector"),
                                              {**TOWER, "model_type": "siglip2_vision_model", "num_patches": 4}, model_type="lfm2_vl", image_token_id=39, downsample_factor=2, projector_hidden_act="gelu",
                                              projector_bias=True, projector_use_layernorm=True, projector_hidden_size=16),

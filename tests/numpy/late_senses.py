@@ -168,9 +168,12 @@ class Check:
             json.dump(eye_folders.tokenizer_of(self.write_text(line)), f)
         for size, layout in zip(line["media"], line["layouts"]):
             n = 4 + sum(isinstance(x, str) for x in layout)
-            self.run(self.cli, "-m", folder, "--mmproj", folder, "--image", self.write_medium("picture", size), "-p", "ab<__media__>cd", "-n", "0", "-ctk", "f32",
+            kind, flag = ("sound", "--audio") if len(size) == 1 else ("picture", "--image")
+            self.run(self.cli, "-m", folder, "--mmproj", folder, flag, self.write_medium(kind, size), "-p", "ab<__media__>cd", "-n", "0", "-ctk", "f32",
                      "-ctv", "f32", "--logits", self.at("npy"))
+            is_text = np.concatenate([[True, True], *(np.full(1 if isinstance(x, str) else x, isinstance(x, str)) for x in layout), [True, True]])
             got = np.load(self.at("npy"))[:, : line["n_row"]]
+            got = got[is_text] if len(got) == len(is_text) else got
             far = off(got, want[first : first + n])
             self.tell(f"{line['name']}: a text with {' x '.join(map(str, size))}", far <= LIMIT, f"{far:.0e}" if len(got) == n else f"{got.shape}, not {n} tokens")
             first += n
@@ -220,7 +223,24 @@ class Check:
                 self.tell(f"{name}: a picture and a sound in one text", far <= 5 * limit, f"{far:.0e}" if got.shape == all_.shape else f"{got.shape}, not {all_.shape}")
         if self.convert and media == "both":
             self.half_known(name, file, line)
+        if self.convert and name == "glm-asr":
+            self.ends(name, file, line)
         shutil.rmtree(folder)
+
+    def ends(self, name, file, line):
+        """A file with rows of its own, as llama.cpp 0.5.0 makes it: they stand before and after those of each window."""
+        import gguf
+        meta, tensors = gguf.read(file)
+        own = [np.arange(line["n_row"], dtype=np.float32) * f for f in (1, -2)]
+        gguf.write(self.at("ends"), meta, tensors | {"v.boi": own[0], "v.eoi": own[1]})
+        for size, layout in zip(line["media"], line["layouts"]):
+            path, want, at = self.write_medium("sound", size), [], 0
+            rows = self.seen(file, "sound", path)
+            for n in (x for x in layout if not isinstance(x, str)):
+                want += [own[0][None], rows[at : at + n], own[1][None]]
+                at += n
+            got = self.seen(self.at("ends"), "sound", path)
+            self.tell(f"{name}: rows of the model's own around {size[0]} samples", np.array_equal(got, np.concatenate(want)), f"{got.shape}")
 
     def half_known(self, name, file, line):
         """Of a file with an eye and an ear of which one is of a kind that nobody knows, the other one is used."""

@@ -25,7 +25,7 @@ f4 = np.float32
 STRETCH, PAD, CROP, FOLLOW, FOLLOW_PAD, LONGEST, AREA, ASPECT, FILL = range(9)
 NO_TILES, TILES_FIT, TILES_LONGEST, TILES_SHAPE = range(4)
 LINEAR, CUBIC, PIL_LINEAR, PIL_CUBIC, PIL_LANCZOS = range(5)
-FITS = ("stretch", "pad", "crop", "follow", "follow_pad", "longest", "area", "aspect", "fill", "steps", "within")
+FITS = ("stretch", "pad", "crop", "follow", "follow_pad", "longest", "area", "aspect", "fill", "steps", "patches", "within")
 RESIZES = ("linear", "cubic", "pil_linear", "pil_cubic", "pil_lanczos")
 
 

@@ -35,12 +35,17 @@ def neighbours(q, k, cos, sin, unsqueeze_dim=1):
     return turn(q), turn(k)
 
 
+def halves(q, k, cos, sin, position_ids=None, unsqueeze_dim=1):
+    """Rotates (x[i], x[i + n/2]) by the i-th angle."""
+    half = lambda x: torch.cat((-x[..., x.shape[-1] // 2 :], x[..., : x.shape[-1] // 2]), -1)
+    return tuple(x * cos.unsqueeze(unsqueeze_dim) + half(x) * sin.unsqueeze(unsqueeze_dim) for x in (q, k))
+
+
 def of_indexer(q, k, cos, sin, position_ids=None, unsqueeze_dim=1):
     """Halves in an indexer, whose heads come later; neighbours in attention."""
     if unsqueeze_dim == 1:
         return neighbours(q, k, cos, sin)
-    half = lambda x: torch.cat((-x[..., x.shape[-1] // 2 :], x[..., : x.shape[-1] // 2]), -1)
-    return tuple(x * cos.unsqueeze(2) + half(x) * sin.unsqueeze(2) for x in (q, k))
+    return halves(q, k, cos, sin, unsqueeze_dim=2)
 
 
 def rows_of(class_name, scaling):
@@ -66,6 +71,8 @@ def rows_of(class_name, scaling):
         sys.modules[type(model).__module__].apply_rotary_pos_emb = neighbours
     if c.get("how", {}).get("halves"):  # transformers turns neighbours in this class's indexer, llama.cpp halves
         sys.modules[type(model).__module__].apply_rotary_pos_emb_interleave = of_indexer
+    if c.get("how", {}).get("turns_halves"):  # transformers turns neighbours of the class that it has, the other one halves
+        sys.modules[type(model).__module__].apply_rotary_pos_emb_interleave = halves
     if c.get("how", {}).get("around"):  # all tokens see each other, and convolutions are around each
         of = sys.modules[type(model).__module__]
         of.create_causal_mask = lambda *a, **named: None

@@ -49,20 +49,27 @@ class Case:
             raise SystemExit(f"unexpected: {found.unexpected_keys}")
         return model, shapes
 
+    def shown(self):
+        """The token in whose place a row stands."""
+        return next(self.config[key] for key in ("image_token_id", "audio_token_id", "audio_token_index") if key in self.config)
+
     def whole_line(self, name):
         """Of a model with its text part: the scores of the text's tokens, of the first tokens of the vocabulary."""
         model, shapes = self.model()
         inputs, layouts, scores = late_senses.words_of(self.words), [], []
         for size in self.media:
             with torch.no_grad():
-                layout, more = self.parts(model, Image.fromarray(late_senses.medium("picture", size)))
+                medium = late_senses.medium("sound" if len(size) == 1 else "picture", size)
+                layout, more = self.parts(model, medium if len(size) == 1 else Image.fromarray(medium))
                 ids, is_text = [ord("a"), ord("b")], [True, True]
                 for part in layout:
-                    new = [256 + inputs.index(part) if part in inputs else ord(part)] if isinstance(part, str) else [self.config["image_token_id"]] * part
+                    new = [256 + inputs.index(part) if part in inputs else ord(part)] if isinstance(part, str) else [self.shown()] * part
                     ids, is_text = ids + new, is_text + [isinstance(part, str)] * len(new)
                 ids, is_text = ids + [ord("c"), ord("d")], is_text + [True, True]
                 of = torch.tensor([ids])
-                out = model(input_ids=of, mm_token_type_ids=(of == self.config["image_token_id"]).int(), attention_mask=torch.ones_like(of), **more)
+                if len(size) == 2:
+                    more |= {"mm_token_type_ids": (of == self.shown()).int()}
+                out = model(input_ids=of, attention_mask=torch.ones_like(of), **more)
             layouts.append(layout)
             scores.append(out.logits[0].double().numpy()[np.array(is_text)][:, :64])
         data = np.concatenate(scores).astype("<f4")
@@ -539,6 +546,69 @@ def minimax():
     return case
 
 
+def step3_windows(picture, size, tile, longest):
+    """What Step 3's authors show of a picture: windows, line by line with what is behind each line, and the whole."""
+    w, h = picture.size
+    if min(w, h) < 32 and max(w, h) > 4 * min(w, h):
+        square = Image.new("RGB", (max(w, h),) * 2)
+        square.paste(picture)
+        picture, (w, h) = square, square.size
+    if max(w, h) > longest:
+        picture = picture.resize((int(w * longest / max(w, h)), int(h * longest / max(w, h))), Image.BILINEAR)
+        w, h = picture.size
+    window = tile if max(w, h) <= 4 * min(w, h) else min(tile, *picture.size)
+    if max(w, h) <= size:
+        window = min(w, h) if max(w, h) > 1.5 * min(w, h) else 0
+    seen = []
+    if window:
+        nx, ny = (max(1, x // window + (x % window > 0.2 * window)) for x in (w, h))
+        all_ = picture.resize(tuple(x if x < window else n * window for x, n in ((w, nx), (h, ny))), Image.BILINEAR)
+        for k in range(nx * ny):
+            x, y = k % nx * window, k // nx * window
+            seen.append((all_.crop((x, y, x + window, y + window)).resize((tile, tile), Image.BILINEAR), k % nx == nx - 1 and k < nx * ny - 1))
+    return seen, picture.resize((size, size), Image.BILINEAR)
+
+
+def step3():
+    """Its processor needs torchvision; where a window is larger than the picture, its authors have black, and transformers stretches the picture."""
+    vision = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2, "image_size": 48, "patch_size": 4, "mlp_ratio": 1.25, "layer_scale_init_value": 0.1}
+    processor = {"patch_size": 32, "size": {"height": 48, "width": 48}, "max_image_size": 120, "resample": 2, "image_mean": [0.48145466, 0.4578275, 0.40821073],
+                 "image_std": [0.26862954, 0.26130258, 0.27577711]}
+
+    def seen(picture):
+        tiles, whole = step3_windows(picture, 48, 32, 120)
+        given = lambda x: torch.tensor((np.asarray(x, np.float64) / 255 - processor["image_mean"]) / processor["image_std"]).permute(2, 0, 1)
+        more = {"pixel_values": given(whole)[None], "num_local_patches": [len(tiles)]}
+        return tiles, more | ({"pixel_values_local": torch.stack([given(x) for x, _ in tiles])} if tiles else {})
+
+    def parts(model, picture):
+        tiles, more = seen(picture)
+        rows = features(model.get_image_features(**more, return_dict=True))
+        out = []
+        for k, (_, is_last) in enumerate(tiles):
+            out += ["<patch_start>", rows[4 * k : 4 * k + 4], "<patch_end>"] + ["<patch_newline>"] * is_last
+        return out + ["<im_start>", rows[4 * len(tiles) :], "<im_end>"]
+
+    text = text_config("step3p5", num_hidden_layers=4, layer_types=["sliding_attention", "full_attention"] * 2, sliding_window=5, moe_intermediate_size=8, n_routed_experts=4,
+                       num_experts_per_tok=2, share_expert_dim=8, moe_layers_enum="2,3", partial_rotary_factors=[1.0, 0.5] * 2, rope_theta=[10000.0, 5000.0] * 2) | {"vocab_size": 261}
+    config = {"text_config": text, "vision_config": vision, "image_token_id": 3, "tie_word_embeddings": False}
+    case = Saved("picture", "Step3p7ForConditionalGeneration", config, processor, ("vision_model.", "vit_large_projector."), parts, [[40, 30], [40, 24], [100, 60], [70, 24], [60, 5], [150, 90], [140, 33]])
+    case.seen = seen
+    return case
+
+
+def step3_whole():
+    of = step3()
+    of.kind, of.words, of.tower, of.media = "whole", ("<im_start>", "<im_end>", "<patch_start>", "<patch_end>", "<patch_newline>"), ("",), [[40, 30], [60, 64]]
+    rows = of.parts
+
+    def parts(model, picture):
+        return [x if isinstance(x, str) else len(x) for x in rows(model, picture)], of.seen(picture)[1]
+
+    of.parts = parts
+    return of
+
+
 def turned_whole(of, words, processor, merge=4):
     """The whole of a model whose text turns the rows of a picture by time, line and column."""
     of.kind, of.words, of.tower, of.media = "whole", words, ("",), [[40, 30], [70, 30]]
@@ -729,6 +799,148 @@ def qwen3a():
                 [[16000], [9234], [1700], [140000]])
 
 
+def torch_mel(x, n_mel):
+    """The power of bands, as torchaudio's MelSpectrogram(16000, n_fft=512, win_length=400, hop_length=160, n_mels=n_mel) gives it: [n_mel, rows]."""
+    edges = 700 * (10 ** (torch.linspace(0, 2595 * np.log10(1 + 8000 / 700), n_mel + 2, dtype=torch.float64) / 2595) - 1)
+    slopes = edges[None] - torch.linspace(0, 8000, 257, dtype=torch.float64)[:, None]
+    bands = torch.clamp(torch.minimum(-slopes[:, :-2] / (edges[1:-1] - edges[:-2]), slopes[:, 2:] / (edges[2:] - edges[1:-1])), min=0)
+    power = torch.stft(torch.tensor(x, dtype=torch.float64), 512, 160, 400, torch.hann_window(400, dtype=torch.float64), center=True, pad_mode="reflect", return_complex=True).abs() ** 2
+    return bands.T @ power
+
+
+def granite_speech(plus=False):
+    """Its feature extractor needs torchaudio."""
+    audio = {"input_dim": 32, "num_layers": 4, "hidden_dim": 24, "feedforward_mult": 2, "num_heads": 3, "dim_head": 8, "output_dim": 10, "context_size": 12, "max_pos_emb": 14,
+             "conv_kernel_size": 7} | ({"cat_hidden_layers": [0, 2, 3]} if plus else {})
+    qformer = {"model_type": "blip_2_qformer", "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 40, "cross_attention_frequency": 1,
+               "encoder_hidden_size": 96 if plus else 24}
+
+    def heard(sound):
+        log = torch.clamp(torch_mel(sound, 16).T, min=1e-10).log10()
+        log = torch.maximum(log, log.max() - 8) / 4 + 1
+        return log[: len(log) // 2 * 2].reshape(1, -1, 32)
+
+    def parts(model, sound):
+        return [features(model.model.get_audio_features(heard(sound), return_dict=True))[0]]
+
+    config = {"text_config": text_config("granite"), "encoder_config": audio, "projector_config": qformer, "window_size": 15, "downsample_rate": 5, "has_lora_adapter": False}
+    case = Saved("sound", f"GraniteSpeech{'Plus' * plus}ForConditionalGeneration", config, {}, ("encoder.", "projector.", "model.encoder.", "model.projector."), parts,
+                 [[16000], [9234], [1700], [20000]])
+    case.heard = heard
+    return case
+
+
+def granite_speech_whole():
+    """Without a scale of the scores, which transformers leaves out."""
+    of = granite_speech()
+    of.kind, of.words, of.tower, of.media = "whole", (), ("",), [[9234], [1700]]
+    of.config |= {"audio_token_index": 3, "tie_word_embeddings": True}
+    of.config["text_config"] |= {"vocab_size": 258, "num_hidden_layers": 2, "pad_token_id": 0, "tie_word_embeddings": True, "embedding_multiplier": 3.0, "residual_multiplier": 0.7, "attention_multiplier": 0.4}
+
+    def parts(model, sound):
+        x = of.heard(sound)
+        return [-(-x.shape[1] // 15) * 3], {"input_features": x}
+
+    of.parts = parts
+    return of
+
+
+def flamingo(of="AudioFlamingo3ForConditionalGeneration"):
+    glm = of.startswith("Glm")
+    audio = {"num_mel_bins": 16, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96 if glm else 40, "hidden_size": 24}
+
+    def parts(model, sound):
+        chunks = [sound[i : i + 480000] for i in range(0, len(sound), 480000)]
+        x = transformers.WhisperFeatureExtractor(feature_size=16)(chunks, padding="max_length", return_attention_mask=True, return_tensors="pt", sampling_rate=16000)
+        rows = features(model.get_audio_features(double(x["input_features"]), x["attention_mask"], return_dict=True))
+        n = [int(m.sum() + 1) // 2 // (4 if glm else 2) for m in x["attention_mask"]]
+        parts = [p for p in torch.split(rows, n) if len(p)]
+        return ["<|begin_of_audio|>", *parts, "<|end_of_audio|>"] if glm else parts
+
+    text = text_config("llama" if glm else "qwen2")
+    config = {"text_config": text, "audio_config": audio, "projector_bias": True} if not glm else {"text_config": text, "audio_config": audio}
+    return Saved("sound", of, config, {"feature_size": 16}, ("audio_tower.", "multi_modal_projector.", "model.audio_tower.", "model.multi_modal_projector."), parts,
+                 [[16000], [9234], [1700]] + [[500000]] * glm)
+
+
+def listener_whole(of, around):
+    """The whole of one with Whisper's encoder; rows in place of a token."""
+    of.kind, of.words, of.tower, of.media = "whole", around, ("",), [[9234], [1700]]
+    of.config |= {"audio_token_id": 3, "tie_word_embeddings": False}
+    of.config["text_config"] |= {"vocab_size": 258, "num_hidden_layers": 2, "pad_token_id": 0, "tie_word_embeddings": False}
+    each = 4 if around else 2
+
+    def parts(model, sound):
+        x = transformers.WhisperFeatureExtractor(feature_size=16)([sound], padding="max_length", return_attention_mask=True, return_tensors="pt", sampling_rate=16000)
+        n = int(x["attention_mask"].sum() + 1) // 2 // each
+        return [*around[:1], n, *around[1:]], {"input_features": double(x["input_features"]), "input_features_mask": x["attention_mask"]}
+
+    of.parts = parts
+    return of
+
+
+class Meralion(Other):
+    """A model that transformers lacks, but for its encoder, which is Whisper's; behind it, as vLLM's plug-in of its authors computes."""
+
+    def __init__(self):
+        config = transformers.WhisperConfig(num_mel_bins=16, encoder_layers=2, encoder_attention_heads=3, encoder_ffn_dim=40, d_model=24, decoder_layers=1)
+        config._attn_implementation = "eager"
+        self.encoder = transformers.models.whisper.modeling_whisper.WhisperEncoder._from_config(config, attn_implementation="eager").double().eval()
+        shapes = {"speech_encoder." + k: list(v.shape) for k, v in self.encoder.state_dict().items()} | {"ln_speech.weight": [24], "ln_speech.bias": [24]}
+        for name, out, n in (("mlp_adapter.0", 20, 15 * 24), ("gate_proj", 20, 20), ("pool_proj", 20, 20), ("out_proj", N_TEXT, 20)):
+            shapes |= {f"speech_audio_adapter.{name}.weight": [out, n], f"speech_audio_adapter.{name}.bias": [out]}
+        super().__init__("MERaLiON2ForConditionalGeneration", {"speech_config": json.loads(config.to_json_string()), "speech_mlp_scale_factor": 15}, {}, shapes,
+                         [[16000, 100], [9234, 100]], (), "sound")
+
+    def line(self, name):
+        w = {k: torch.tensor(v, dtype=torch.float64) for k, v in late_senses.weights(self.shapes).items()}
+        self.encoder.load_state_dict({k.removeprefix("speech_encoder."): v for k, v in w.items() if k.startswith("speech_encoder.")})
+        product = lambda x, part: x @ w[f"speech_audio_adapter.{part}.weight"].T + w[f"speech_audio_adapter.{part}.bias"]  # noqa: E731
+        silu, rows = torch.nn.functional.silu, []
+        for size, _ in self.media:
+            x = transformers.WhisperFeatureExtractor(feature_size=16)(wave(late_senses.medium("sound", [size]))[0], padding="max_length", return_tensors="pt", sampling_rate=16000)
+            with torch.no_grad():
+                y = self.encoder(x["input_features"].double()).last_hidden_state[0]
+            y = torch.nn.functional.layer_norm(y, (24,), w["ln_speech.weight"], w["ln_speech.bias"])
+            y = silu(product(y.reshape(-1, 15 * 24), "mlp_adapter.0"))
+            rows.append(product(silu(product(y, "gate_proj")) * product(y, "pool_proj"), "out_proj"))
+        return super().line(name) | {"limit": late_senses.LIMIT, "rows": base64.b64encode(torch.cat(rows).numpy().astype("<f4").tobytes()).decode()}
+
+
+class Dots3(Other):
+    """Its encoder is one of transformers' classes; names are those of published folders."""
+
+    def __init__(self):
+        self.own = {"downsample_hidden_size": 6, "adapter_input_size": 24, "adapter_out_dim": N_TEXT,
+                    "whisper_config": {"d_model": 24, "encoder_attention_heads": 3, "encoder_layers": 2, "encoder_ffn_dim": 40, "num_mel_bins": 16, "activation_function": "swiglu"}}
+        config = transformers.models.dots3_note.configuration_dots3_note.Dots3NoteAudioConfig(**self.own)
+        config._attn_implementation = "eager"
+        self.encoder = transformers.models.dots3_note.modeling_dots3_note.Dots3NoteAudioModel._from_config(config, attn_implementation="eager").double().eval()
+        shapes = {self.named(k): list(v.shape) for k, v in self.encoder.state_dict().items()}
+        written = self.own | {"use_causal": False, "use_conv2d_stem": True, "use_rope": True, "use_rms_norm": True, "merge_factor": 1, "chunk_seconds": 60,
+                              "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}}
+        super().__init__("Dots3NoteForConditionalGeneration", {"audio_config": written}, {}, shapes, [[16000, 13], [9234, 8], [1700, 2]],
+                         ("<|audio_comp_start|>", "<|audio_comp_end|>"), "sound")
+
+    @staticmethod
+    def named(k):
+        for new, old in {"adapter.norm.": "audio_adapter.proj.0.", "adapter.fc1.": "audio_adapter.proj.1.", "adapter.fc2.": "audio_adapter.proj.3.", "conv_stem.convs.0.": "conv2d1.",
+                         "conv_stem.convs.1.": "conv2d2.", "conv_stem.convs.2.": "conv2d3.", "conv_stem.": "", ".o_proj.": ".out_proj.", ".input_layernorm.": ".self_attn_layer_norm.",
+                         ".post_attention_layernorm.": ".final_layer_norm.", ".mlp.gate_up_proj.": ".fc1.", ".mlp.down_proj.": ".fc2."}.items():
+            k = k.replace(new, old)
+        return "audio_encoder." + k if k.startswith("audio_adapter.") else "audio_encoder.dots_encoder.speech_encoder." + k
+
+    def line(self, name):
+        w = late_senses.weights(self.shapes)
+        self.encoder.load_state_dict({k: torch.tensor(w[self.named(k)], dtype=torch.float64) for k in self.encoder.state_dict()})
+        rows = []
+        for size, n in self.media:
+            x = transformers.models.dots3_note.feature_extraction_dots3_note.Dots3NoteFeatureExtractor(feature_size=16)(wave(late_senses.medium("sound", [size])))
+            with torch.no_grad():
+                rows.append(self.encoder(x["input_features"].double(), x["chunk_sample_lengths"]).pooler_output)
+        return super().line(name) | {"limit": late_senses.LIMIT, "rows": base64.b64encode(torch.cat(rows).numpy().astype("<f4").tobytes()).decode()}
+
+
 class Parakeet(Other):
     """Its encoder is one of transformers' classes; the projection is computed here, as llama.cpp does."""
 
@@ -769,6 +981,174 @@ def qwen25o():
 
     config = {"thinker_config": {"audio_config": audio, "text_config": text_config("qwen2_5_omni_text"), "vision_config": {"depth": 1, "hidden_size": 16, "intermediate_size": 16, "num_heads": 2, "out_hidden_size": 16}}, "enable_audio_output": False}
     return Case("sound", "Qwen2_5OmniForConditionalGeneration", config, {"feature_size": 16}, ("thinker.audio_tower.", "thinker.model.audio_tower."), parts, [[16000], [9234], [1700], [70000]])
+
+
+class Own(Other):
+    """A model that transformers lacks: its rows are computed here, of patches that Qwen2-VL's processor makes, [n][3 * frames * p * p] in squares of 2 x 2, and their lines and columns."""
+
+    def __init__(self, of, config, processor, shapes, media, around, rows_of):
+        super().__init__(of, config, processor, shapes, media, around)
+        self.rows_of = rows_of
+
+    def line(self, name):
+        w = {k: torch.tensor(v, dtype=torch.float64) for k, v in late_senses.weights(self.shapes).items()}
+        rows, media = [], []
+        for size in self.media:
+            rows.append(self.rows_of(w, Image.fromarray(late_senses.medium("picture", size))))
+            media.append([*size, len(rows[-1])])
+        self.media = media
+        return super().line(name) | {"limit": late_senses.LIMIT, "rows": base64.b64encode(torch.cat(rows).numpy().astype("<f4").tobytes()).decode()}
+
+
+def qwen_patches(picture, processor):
+    """Patches, lines and columns."""
+    from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+    x = Qwen2VLImageProcessorPil(**processor)(picture, return_tensors="pt")
+    _, ny, nx = x["image_grid_thw"][0].tolist()
+    yx = torch.tensor([(y + dy, x + dx) for y in range(0, ny, 2) for x in range(0, nx, 2) for dy in range(2) for dx in range(2)])
+    return x["pixel_values"].double(), yx, ny, nx
+
+
+def rms(x, w, eps=1e-6):
+    return x / torch.sqrt((x * x).mean(-1, keepdim=True) + eps) * w
+
+
+def turned_by_place(x, yx):
+    """Heads x [n, h, d], halves: the first half of the pairs by the line, the second by the column."""
+    d = x.shape[-1]
+    f = 10000.0 ** (-torch.arange(0, d // 2, 2) / (d // 2))
+    angle = (yx[:, :, None] * f).reshape(len(yx), 1, d // 2)
+    a, b = x[..., : d // 2], x[..., d // 2 :]
+    return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1)
+
+
+def mimo():
+    """From llama.cpp's graph: transformers lacks the model."""
+    n, n_ff, n_head, n_kv, d, types, reach = 24, 40, 4, 2, 8, [-1, 0, 1, 1, -1, 1], 5
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "min_pixels": 8 * 64, "max_pixels": 40 * 64, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+    vision = {"depth": len(types), "hidden_size": n, "intermediate_size": n_ff, "num_heads": n_head, "num_key_value_heads": n_kv, "qk_channels": d, "patch_size": 4, "spatial_merge_size": 2,
+              "temporal_patch_size": 2, "in_chans": 3, "hidden_act": "silu", "out_hidden_size": N_TEXT, "visual_token_window_size": reach, "vit_window_attn_types": types, "use_sink": True,
+              "fullatt_block_indexes": [0, 4], "num_query_groups": 2}
+    shapes = {"visual.patch_embed.proj.weight": [n, 3, 2, 4, 4], "visual.merger.ln_q.weight": [n], "visual.merger.mlp.0.weight": [4 * n, 4 * n],
+              "visual.merger.mlp.2.weight": [N_TEXT, 4 * n]}
+    for l in range(len(types)):
+        b = f"visual.blocks.{l}."
+        for part, rows, columns in (("attn.qkv", (n_head + 2 * n_kv) * d, n), ("attn.proj", n, n_head * d), ("mlp.gate_proj", n_ff, n), ("mlp.up_proj", n_ff, n), ("mlp.down_proj", n, n_ff)):
+            shapes |= {f"{b}{part}.weight": [rows, columns], f"{b}{part}.bias": [rows]}
+        shapes |= {b + "norm1.weight": [n], b + "norm2.weight": [n]} | ({b + "attn.sinks": [n_head]} if types[l] >= 0 else {})
+
+    def rows_of(w, picture):
+        more = {k: v for k, v in processor.items() if "pixels" not in k}
+        x, yx, ny, nx = qwen_patches(picture, more | {"size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}})
+        at, lin = lambda name: w["visual." + name], lambda x, name: x @ w[f"visual.{name}.weight"].T + w.get(f"visual.{name}.bias", 0)
+        x = x @ at("patch_embed.proj.weight").reshape(n, -1).T
+        columns = torch.tensor([(r * (nx // 2) + c) * 4 + k for c in range(nx // 2) for r in range(ny // 2) for k in range(4)])
+        for l, kind in enumerate(types):
+            order = columns if kind == 1 else torch.arange(len(x))
+            b, y = f"blocks.{l}.", x[order]
+            q, k, v = lin(rms(y, at(b + "norm1.weight")), b + "attn.qkv").split([n_head * d, n_kv * d, n_kv * d], -1)
+            q, k = (turned_by_place(z.reshape(len(y), -1, d), yx[order]) for z in (q, k))
+            k, v = (z.reshape(len(y), n_kv, d).repeat_interleave(n_head // n_kv, 1) for z in (k, v))
+            scores = torch.einsum("ihd,jhd->hij", q, k) / d**0.5
+            if kind >= 0:
+                i = torch.arange(len(y))
+                scores = torch.where((i[:, None] - i).abs() <= reach, scores, -torch.inf)
+                scores = torch.cat([scores, at(b + "attn.sinks")[:, None, None].expand(-1, len(y), 1)], -1)
+            shares = scores.softmax(-1)[..., : len(y)]
+            y = y + lin(torch.einsum("hij,jhd->ihd", shares, v).reshape(len(y), -1), b + "attn.proj")
+            h = rms(y, at(b + "norm2.weight"))
+            y = y + lin(torch.nn.functional.silu(lin(h, b + "mlp.gate_proj")) * lin(h, b + "mlp.up_proj"), b + "mlp.down_proj")
+            x = torch.empty_like(y).index_copy(0, order, y)
+        x = torch.nn.functional.layer_norm(x, [n], at("merger.ln_q.weight"), None, 1e-6).reshape(-1, 4 * n)
+        return lin(torch.nn.functional.gelu(lin(x, "merger.mlp.0")), "merger.mlp.2")
+
+    return Own("MiMoV2ForCausalLM", {"hidden_size": N_TEXT, "vision_config": vision}, processor, shapes, [[40, 30], [9, 70], [60, 40]], ("<|vision_start|>", "<|vision_end|>"), rows_of)
+
+
+def phi4():
+    """SigLIP 2 of transformers up to the last layer but one; sizes as the model's processor has them, which transformers lacks."""
+    from transformers.models.siglip2.image_processing_pil_siglip2 import get_image_size_for_max_num_patches
+    own = {"hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 3, "patch_size": 4, "num_patches": 25}
+    config = transformers.Siglip2VisionConfig(**own, vision_use_head=False)
+    model = transformers.Siglip2VisionModel._from_config(config, attn_implementation="eager").double().eval()
+    before = "model.vision_tower.vision_tower."
+    names = {(k if k.startswith("vision_model.") else "vision_model." + k): k for k in model.state_dict()}
+    shapes = {before + k: list(model.state_dict()[v].shape) for k, v in names.items()}
+    shapes |= {"model.mm_projector.0.weight": [20, 24], "model.mm_projector.0.bias": [20], "model.mm_projector.2.weight": [N_TEXT, 20], "model.mm_projector.2.bias": [N_TEXT]}
+    processor = {"patch_size": 4, "min_num_patches": 12, "max_num_patches": 80, "resample": 2, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+
+    def rows_of(w, picture):
+        model.load_state_dict({v: w[before + k] for k, v in names.items()})
+        n = min(max(picture.width // 4 * (picture.height // 4), 12), 80)
+        h, w_ = get_image_size_for_max_num_patches(picture.height, picture.width, 4, n)
+        a = (np.asarray(picture.resize((w_, h), Image.BILINEAR), np.float64) / 255 - 0.5) / 0.4
+        x = torch.tensor(a.reshape(h // 4, 4, w_ // 4, 4, 3).transpose(0, 2, 1, 3, 4).reshape(1, -1, 48))
+        with torch.no_grad():
+            y = model(pixel_values=x, pixel_attention_mask=torch.ones(x.shape[:2], dtype=torch.long), spatial_shapes=torch.tensor([[h // 4, w_ // 4]]), output_hidden_states=True).hidden_states[-2][0]
+        y = torch.nn.functional.gelu(y @ w["model.mm_projector.0.weight"].T + w["model.mm_projector.0.bias"])
+        return y @ w["model.mm_projector.2.weight"].T + w["model.mm_projector.2.bias"]
+
+    return Own("Phi4ForCausalLMV", {"hidden_size": N_TEXT, "vision_config": own | {"model_type": "siglip2_vision_model"}, "mm_vision_select_layer": -2}, processor, shapes,
+               [[40, 30], [70, 9], [60, 40], [7, 5], [41, 13]], (), rows_of)
+
+
+def ling3():
+    """The eye of transformers' Qwen3-VL without its products, and Ling's own behind it."""
+    own = {"depth": 2, "hidden_size": 24, "intermediate_size": 40, "num_heads": 3, "patch_size": 4, "spatial_merge_size": 2, "temporal_patch_size": 2, "out_hidden_size": 96,
+           "num_position_embeddings": 25, "deepstack_visual_indexes": []}
+    from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionModel
+    config = Qwen3VLVisionModel.config_class(**own)
+    model = Qwen3VLVisionModel._from_config(config, attn_implementation="eager").double().eval()
+    shapes = {"visual." + k: list(v.shape) for k, v in model.state_dict().items() if "merger.linear" not in k and k != "patch_embed.proj.bias"}
+    shapes |= {"linear_proj.0.weight": [20, 96], "linear_proj.0.bias": [20], "linear_proj.2.weight": [N_TEXT, 20], "linear_proj.2.bias": [N_TEXT]}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 2, "size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+
+    def rows_of(w, picture):
+        x, _, ny, nx = qwen_patches(picture, processor)
+        model.load_state_dict({k.removeprefix("visual."): v for k, v in w.items() if k.startswith("visual.")} | {"patch_embed.proj.bias": torch.zeros(24)}, strict=False)
+        with torch.no_grad():
+            found = model(x, torch.tensor([[1, ny, nx]]), return_dict=True).last_hidden_state
+            y = model.merger.norm(found).reshape(-1, 96)
+        y = torch.nn.functional.gelu(y @ w["linear_proj.0.weight"].T + w["linear_proj.0.bias"])
+        return y @ w["linear_proj.2.weight"].T + w["linear_proj.2.bias"]
+
+    return Own("BailingMoeV3VLForConditionalGeneration", {"text_config": {"hidden_size": N_TEXT}, "vision_config": own | {"disable_merger_proj": True}}, processor, shapes,
+               [[40, 30], [9, 70], [60, 40]], ("<|vision_start|>", "<|vision_end|>"), rows_of)
+
+
+def dots3():
+    """The tower of transformers' Dots 3 Note, with the names of its authors' folders."""
+    import re
+    from transformers.models.dots3_note.modeling_dots3_note import Dots3NoteVisionModel
+    own = {"embed_dim": 24, "intermediate_size": 40, "num_hidden_layers": 4, "num_attention_heads": 3, "patch_size": 4, "spatial_merge_size": 2, "rms_norm_eps": 1e-5,
+           "pyramid_num_routed": [-1, 1, 3, 5], "capacity_factor": 2, "router_scale": 1.0, "moe_intermediate_size": 12, "adapter_in_dim": 24, "adapter_out_dim": N_TEXT, "adapter_merge_size": 2}
+    config = Dots3NoteVisionModel.config_class(**own)
+    model = Dots3NoteVisionModel._from_config(config, attn_implementation="eager", experts_implementation="eager").double().eval()
+    renames = ((r"^norm", "post_trunk_norm"), ("^merger", "adapter"), (r"(\d)\.norm(\d)", r"\1.norm_\2"), ("gate_proj", "fc1"), ("up_proj", "fc3"), ("down_proj", "fc2"), ("gate.weight", "gate_weight"),
+               ("e_score_correction_bias", "router_bias"))
+
+    def named(name):
+        for old, new in renames:
+            name = re.sub(old, new, name)
+        return "vision_encoder." + name
+
+    shapes, parts = {}, {}  # of a tensor of the model: those of the folder
+    for k, v in model.state_dict().items():
+        of = re.match(r"(.*experts\.)(gate_up|down)_proj", k)
+        names = [[named(f"{of[1]}{e}.{p}_proj.weight") for p in of[2].split("_")] for e in range(len(v))] if of else [[named(k)]]
+        parts[k] = names
+        for one in names:
+            shapes |= {name: [v.shape[1] // len(one), v.shape[2]] if of else list(v.shape) for name in one}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 1, "size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
+
+    def rows_of(w, picture):
+        x, _, ny, nx = qwen_patches(picture, processor)
+        model.load_state_dict({k: torch.stack([torch.cat([w[name] for name in one]) for one in names]) if "experts" in k else w[names[0][0]] for k, names in parts.items()})
+        with torch.no_grad():
+            return model(x, torch.tensor([[1, ny, nx]]), return_dict=True).pooler_output
+
+    theirs = {k: v for k, v in own.items()} | {"adapter_type": "patch_merger", "pre_pixel_shuffle": True, "use_qk_norm": True, "use_bias": False, "temporal_patch_size": 1}
+    return Own("Dots3NoteForConditionalGeneration", {"hidden_size": N_TEXT, "vision_config": theirs}, processor, shapes, [[40, 30], [9, 70], [60, 40]], ("<|img|>", "<|endofimg|>"), rows_of)
 
 
 def lfm2a():
@@ -813,7 +1193,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True)}
+CASES = {"deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True)}
 
 
 def main():

@@ -227,7 +227,7 @@ def errors():
         check(json.loads(s.get("/props")[2])["modalities"]["vision"] is False, "props")
     other = eye_file.llava(FOLDER.name + "/other.gguf", 96)
     for options, words in ((["--mmproj", other], "another model"), (["--mmproj", FOLDER.name + "/none.gguf"], "No such file"),
-                           (["--mmproj", "builtin:stories"], "makes no rows of pictures"), (["-m", eye()], "with this file as its eye (-m MODEL --mmproj FILE)")):
+                           (["--mmproj", "builtin:stories"], "makes no rows of pictures"), (["-m", eye()], "with this file beside it (-m MODEL --mmproj FILE)")):
         r = subprocess.run([BINARY, *options, "--port", "0"], capture_output=True, text=True, timeout=120)
         check(r.returncode in (1, 2) and words in r.stderr, r)
 

@@ -26,6 +26,28 @@ TEST(log_softmax) {
     CHECK(!llm_log_softmax_of((float[]){INFINITY, 0}, 2).finite);
 }
 
+/* Sums of exponentials, of vocabularies of any length and of logits far and near, against the functions of the C library in double. */
+TEST(log_sums) {
+    enum { N = 1000 };
+    float x[N];
+    uint64_t seed = 7;
+    for (int64_t n = 1; n <= N; n = n < 140 ? n + 1 : n * 3) {
+        const double wide = n % 3 == 0 ? 0.5 : n % 3 == 1 ? 20 : 300;
+        int64_t top = 0;
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++) {
+            seed = seed * 6364136223846793005 + 1442695040888963407;
+            x[i] = (float)(wide * ((double)(seed >> 40) / 0x1p24 - 0.5));
+            top = x[i] > x[top] ? i : top;
+        }
+        for (int64_t i = 0; i < n; i++)
+            sum += exp((double)x[i] - (double)x[top]);
+        const log_softmax s = llm_log_softmax_of(x, n);
+        CHECK(s.finite && s.top == top && s.max == x[top]);
+        near(s.log_sum, log(sum), 2e-7);
+    }
+}
+
 /* Base 1/2 and 1/2, the other 9/10 and 1/10; then a token that base has at exp(-16) or less. */
 TEST(divergence) {
     const float base[3] = {3, 3, -40}, other[3] = {(float)log(9), 0, -40};

@@ -568,6 +568,122 @@ TEST(blocks_of_smaller_squares) {
     CHECK_INT(llm_picture_fit_for(&f, &rule, 8, 8, "x", &err), GGL_USAGE);
 }
 
+static const llm_arch_picture windowed = {.patch = 2,
+                                          .size = 48,
+                                          .block = 2,
+                                          .resize = LLM_RESIZE_PIL_LINEAR,
+                                          .longest = 120,
+                                          .thin = 32,
+                                          .std = {1, 1, 1},
+                                          .tiles = {.by = LLM_TILES_WINDOWS, .size = 32}};
+
+static void expect_windows(int64_t width, int64_t height, int64_t nx, int64_t ny, int64_t window) {
+    llm_picture_tiles t;
+    ggl_error err = {0};
+    REQUIRE_OK(llm_picture_tiles_for(&t, &windowed, width, height, "x", &err), &err);
+    CHECK_INT(t.nx, nx);
+    CHECK_INT(t.ny, ny);
+    CHECK_INT(t.window, window);
+    if (nx > 0) {
+        CHECK_INT(t.width, 32);
+        CHECK_INT(t.height, 32);
+    }
+}
+
+static void expect_patches(int64_t width, int64_t height, int64_t then_width, int64_t then_height) {
+    llm_picture_fit f;
+    ggl_error err = {0};
+    const llm_arch_picture rule = {.patch = 4,
+                                   .block = 1,
+                                   .fit = LLM_FIT_PATCHES,
+                                   .least = 12 * 16,
+                                   .most = 80 * 16,
+                                   .std = {1, 1, 1}};
+    REQUIRE_OK(llm_picture_fit_for(&f, &rule, width, height, "x", &err), &err);
+    CHECK_INT(f.width, then_width);
+    CHECK_INT(f.height, then_height);
+}
+
+/* As Siglip2's get_image_size_for_max_num_patches has them, of transformers 5.24. */
+TEST(as_many_patches) {
+    expect_patches(40, 30, 40, 28);
+    expect_patches(60, 40, 44, 28);
+    expect_patches(7, 5, 16, 12);
+    expect_patches(41, 13, 40, 12);
+    expect_patches(4000, 20, 320, 4);
+}
+
+TEST(windows) {
+    expect_windows(48, 32, 0, 0, 0); /* as large as the whole, and not long */
+    expect_windows(48, 31, 2, 1, 31);
+    expect_windows(49, 33, 2, 1, 32);
+    expect_windows(38, 64, 1, 2, 32); /* six of the 38 columns are less than a fifth of a window */
+    expect_windows(39, 64, 2, 2, 32);
+    expect_windows(120, 30, 4, 1, 32);
+    expect_windows(120, 29, 4, 1, 29); /* four times as long, and more */
+}
+
+/* What is around a window has the color, and one of another size is resized. */
+TEST(drawn_windows) {
+    llm_picture *p, *tile;
+    llm_picture_tiles t;
+    ggl_error err = {0};
+    llm_arch_picture rule = windowed;
+    rule.tiles.color[1] = 9;
+    REQUIRE_OK(llm_picture_new(&p, 64, 20, "x", &err), &err);
+    memset(p->rgb, 100, (size_t)(64 * 20 * 3));
+    REQUIRE_OK(llm_picture_tiles_for(&t, &rule, 64, 20, "x", &err), &err);
+    REQUIRE_OK(llm_picture_tile(&tile, &rule, &t, p, 0, 1, "x", &err), &err);
+    CHECK_INT(tile->width, 32);
+    CHECK_INT(tile->rgb[19 * 32 * 3 + 1], 100);
+    CHECK_INT(tile->rgb[20 * 32 * 3], 0);
+    CHECK_INT(tile->rgb[20 * 32 * 3 + 1], 9);
+    llm_picture_free(tile);
+    rule.tiles.size = 40;
+    REQUIRE_OK(llm_picture_tiles_for(&t, &rule, 44, 20, "x", &err), &err);
+    CHECK_INT(t.window, 20);
+    REQUIRE_OK(llm_picture_tile(&tile, &rule, &t, p, 0, 1, "x", &err), &err);
+    CHECK_INT(tile->width, 40);
+    CHECK_INT(tile->rgb[40 * 40 * 3 - 1], 100);
+    llm_picture_free(tile);
+    llm_picture_free(p);
+}
+
+static void expect_before(int64_t width, int64_t height, int64_t then_width, int64_t then_height) {
+    llm_picture *p, *before;
+    ggl_error err = {0};
+    REQUIRE_OK(llm_picture_new(&p, width, height, "x", &err), &err);
+    memset(p->rgb, 200, (size_t)(width * height * 3));
+    REQUIRE_OK(llm_picture_before(&before, &windowed, p, "x", &err), &err);
+    CHECK_INT(before ? before->width : 0, then_width);
+    CHECK_INT(before ? before->height : 0, then_height);
+    if (before) {
+        const int64_t last = (before->width * before->height - 1) * 3;
+        CHECK_INT(before->rgb[0], 200);
+        CHECK_INT(before->rgb[last], 4 * height < width || 4 * width < height ? 0 : 200);
+    }
+    llm_picture_free(before);
+    llm_picture_free(p);
+}
+
+TEST(before) {
+    expect_before(120, 32, 0, 0);
+    expect_before(120, 31, 0, 0);
+    expect_before(125, 31, 120, 120); /* thin: a square, which is too large */
+    expect_before(5, 60, 60, 60);
+    expect_before(121, 60, 120, 59);
+    expect_before(60, 240, 30, 120);
+}
+
+TEST(thin_pictures_take_little_memory) {
+    llm_picture *p, *before;
+    ggl_error err = {0};
+    REQUIRE_OK(llm_picture_new(&p, 1, 9000, "x", &err), &err);
+    CHECK_INT(llm_picture_before(&before, &windowed, p, "x", &err), GGL_LIMIT);
+    CHECK(!before && strstr(err.msg, "a square of 9000 x 9000"));
+    llm_picture_free(p);
+}
+
 /* Tiles of 4 x 4 patches, in these squares of 2 x 2: rows of squares stand line by line through all tiles. */
 TEST(woven_tiles) {
     llm_picture *p, *all;

@@ -169,10 +169,11 @@ int tool_hub_get_seeing(const char *tool, hub_options *o, const char **model, co
     ggl_error why = {0};
     *eye = o->eye ? o->eye : tool_eye_of(*model, &why);
     if (*eye && *eye == *model)
-        tool_say(tool, "%s: the eye of this folder is opened, too; --no-mmproj leaves it out",
+        tool_say(tool,
+                 "%s: the eye or ear of this folder is opened, too; --no-mmproj leaves it out",
                  *model);
     else if (why.msg[0])
-        tool_note(tool, "an eye of this folder is not opened: %s", why.msg);
+        tool_note(tool, "an eye or ear of this folder is not opened: %s", why.msg);
     o->eye_came = *eye != NULL;
     return code;
 }

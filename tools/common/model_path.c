@@ -125,6 +125,13 @@ static bool cached_snapshot(const char *folder, char *path, size_t size) {
     return found;
 }
 
+/* True if a folder has a whole model. An adapter may stand beside it, as in those of Granite Speech. */
+static bool is_whole(const char *folder) {
+    return llm_folder_has(folder, "config.json") &&
+           (llm_folder_has(folder, "model.safetensors") ||
+            llm_folder_has(folder, "model.safetensors.index.json"));
+}
+
 /* Refuses a folder of the Hugging Face cache, with that of the model in it, and a PEFT adapter. Returns
  * -1 for all else. */
 static int check_folder(const char *tool, const tool_path *p) {
@@ -134,7 +141,7 @@ static int check_folder(const char *tool, const tool_path *p) {
             tool, 1, "%s: %s is a folder of the Hugging Face cache; the model is in it: %s%s",
             p->flag, p->path, given_by(p, flag, sizeof flag), llm_shell_quote(in, path));
     ggl_error err = {0};
-    if (p->model && llm_peft_refuse(p->path, &err) != GGL_OK)
+    if (p->model && !is_whole(p->path) && llm_peft_refuse(p->path, &err) != GGL_OK)
         return tool_error_about(tool, 1, "%s: %s", p->flag, err.msg);
     return -1;
 }

@@ -1,6 +1,7 @@
 #include "completion.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ typedef struct completion {
     saved_prompt *saved_prompt; /* NULL: there is no prompt cache */
     text_stream out;
     npy_writer logits;
+    int64_t n_logits;   /* rows written of them */
     record record;      /* for --json-output */
     const char *finish; /* why the generation ended, as in the record; NULL: it did not begin */
     llm_run_info run;
@@ -70,11 +72,15 @@ static void note_shift(completion *c) {
 
 static void on_logits(void *user, int64_t i, const float *logits) {
     completion *c = user;
+    const int32_t n_vocab = llm_context_facts(c->s->ctx)->n_vocab;
     const llm_tokens *prompt = c->s->prompt;
-    if ((size_t)i < prompt->n &&
-        prompt->id[i] < 0) /* a row of a picture or a sound: no token follows it */
-        return;
-    npy_row(&c->logits, logits, llm_context_facts(c->s->ctx)->n_vocab);
+    const float nan = NAN;
+    /* rows of a picture that see later ones have none */
+    for (; c->n_logits < i && prompt->id[c->n_logits] < 0; c->n_logits++)
+        for (int32_t v = 0; v < n_vocab; v++)
+            npy_row(&c->logits, &nan, 1);
+    c->n_logits = i + 1;
+    npy_row(&c->logits, logits, n_vocab);
 }
 
 /* Records a token; without a tokenizer, prints its id. */
@@ -131,15 +137,12 @@ static ggl_status begin(completion *c, ggl_error *err) {
     return st;
 }
 
-/* Returns the number of tokens that run before the first one is drawn. If the prompt is the text
+/* Returns the number of tokens, and rows of pictures and sounds, that run before the first token is drawn. If the prompt is the text
  * that the model reads, that is the token with which its answer begins. */
 static int64_t n_rows(const completion *c) {
     const bool is_read =
         llm_session_reads_text(llm_opened_session(c->s->ctx)) && !c->s->generation->p.read;
-    int64_t n = 0;
-    for (size_t i = 0; i < c->s->prompt->n; i++)
-        n += c->s->prompt->id[i] >= 0;
-    return is_read ? 1 : n;
+    return is_read ? 1 : (int64_t)c->s->prompt->n;
 }
 
 static int run_prompt(completion *c) {
@@ -223,9 +226,10 @@ static void print_times(const completion *c) {
            n_gen = (double)(c->run.n_generated > 1 ? c->run.n_generated - 1 : 0);
     fprintf(stderr, "\nload        %9.1f ms\n", c->s->facts->load * 1e3);
     const record_run *facts = c->s->facts;
-    if (facts->n_pictures + facts->n_sounds > 0)
-        fprintf(stderr, "%-11s %9.1f ms %7zu\n", facts->n_sounds ? "sounds" : "pictures",
-                facts->pictures * 1e3, facts->n_pictures + facts->n_sounds);
+    if (facts->n_pictures > 0)
+        fprintf(stderr, "pictures    %9.1f ms %7zu\n", facts->looked[0] * 1e3, facts->n_pictures);
+    if (facts->n_sounds > 0)
+        fprintf(stderr, "sounds      %9.1f ms %7zu\n", facts->looked[1] * 1e3, facts->n_sounds);
     fprintf(stderr, "prompt      %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_prompt * 1e3, n_prompt,
             c->t_prompt > 0 ? n_prompt / c->t_prompt : 0);
     if (n_saved > 0)

@@ -6,6 +6,7 @@
 
 #include "common/process.h"
 #include "common/progress.h"
+#include "ggl/internal/os_clock.h"
 #include "ggl/internal/text.h"
 
 #define TOOL "llm-cli"
@@ -39,7 +40,7 @@ static int show_all(llm_context *c, const arg_list *file, bool sounds, char *mar
 }
 
 int images_show(llm_context *c, const arg_list *image, const arg_list *audio, char **text,
-                size_t *n) {
+                size_t *n, double seconds[2]) {
     const char *prompt = *text ? *text : ""; /* a conversation may begin without one */
     const size_t n_places = count_places(prompt, *n), n_files = image->n + audio->n;
     if (n_places > 0 && n_files == 0)
@@ -53,9 +54,12 @@ int images_show(llm_context *c, const arg_list *image, const arg_list *audio, ch
             "and --audio give %zu",
             n_places, n_files);
     char *mark = malloc(n_files * MARK + 1), *all = malloc(n_files * MARK + *n + 1);
+    const double begin = ggl_os_seconds();
     int code = mark && all ? show_all(c, image, false, mark) : tool_error(TOOL, 1, "out of memory");
+    seconds[0] = ggl_os_seconds() - begin;
     if (code < 0)
         code = show_all(c, audio, true, mark + image->n * MARK);
+    seconds[1] = ggl_os_seconds() - begin - seconds[0];
     if (code >= 0) {
         free(mark);
         free(all);

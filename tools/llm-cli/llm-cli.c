@@ -451,18 +451,17 @@ static int run(cli *c) {
         code = choose_run(c->ctx, &c->o, (ggl_str){c->text, c->text_size}, c->converses);
     if (code >= 0)
         return code;
-    const double since = ggl_os_seconds();
+    double looked[2] = {0, 0};
     const bool is_asked =
         c->text || !c->converses; /* else pictures and sounds wait for the first message */
     if (has_media(c) || c->text)
-        code = images_show(c->ctx, &c->o.image, &c->o.audio, &c->text, &c->text_size);
-    const double looked = ggl_os_seconds() - since;
+        code = images_show(c->ctx, &c->o.image, &c->o.audio, &c->text, &c->text_size, looked);
     if (has_media(c) && code < 0 && is_asked)
         code = tokenize_prompt(c);
     if (code >= 0)
         return code;
     set_facts(c);
-    c->facts.pictures = looked;
+    memcpy(c->facts.looked, looked, sizeof looked);
     c->facts.n_pictures = c->o.image.n;
     c->facts.n_sounds = c->o.audio.n;
     if (c->converses || c->o.chat.interactive)

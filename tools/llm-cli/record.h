@@ -41,7 +41,8 @@ typedef struct record_run {
     int64_t n_predict, n_reused;
     double load, prompt, generation; /* seconds */
     double repacking;                /* those of the generation */
-    double pictures; /* seconds for which the eye looked at n_pictures, or the ear heard n_sounds */
+    double
+        looked[2]; /* seconds for which the eye looked at n_pictures, and the ear heard n_sounds */
     size_t n_pictures, n_sounds;
 } record_run;
 

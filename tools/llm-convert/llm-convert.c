@@ -161,7 +161,8 @@ static int check_options(const options *o) {
                           "`llm-cli -hf %s` downloads and runs it",
                           o->folder.s[0], llm_shell_quote(word, o->folder.s[0]));
     if (o->mmproj && (o->base || o->task || o->vocab_only || o->tokenizer))
-        return tool_error(TOOL, 2, "--mmproj cannot be used together with %s: an eye has none",
+        return tool_error(TOOL, 2,
+                          "--mmproj cannot be used together with %s: an eye or ear has none",
                           o->base        ? "--base"
                           : o->task      ? "--task"
                           : o->tokenizer ? "--tokenizer"
@@ -193,9 +194,9 @@ int main(int argc, char **argv) {
         {"-o --output", ARG_STRING, &o.out, .value = "FILE",
          .help = "GGUF file to write (required, unless --mmproj is given)"},
         {"--mmproj", ARG_STRING, &o.mmproj, .value = "FILE",
-         .help =
-             "GGUF file to write of the eye that FOLDER has beside the text model: for --mmproj "
-             "of llm-cli and of llama.cpp"},
+         .help = "GGUF file to write of the eye or ear that FOLDER has beside the text model: for "
+                 "--mmproj "
+                 "of llm-cli and of llama.cpp"},
         {"--type", ARG_CHOICE, &o.type, .value = "TYPE", .choices = types,
          .no_choice = "llm-quantize makes all other types of the GGUF file",
          .help = "type of matrices: auto (default: as in the folder), f32, f16 or bf16; all other "
@@ -242,7 +243,7 @@ int main(int argc, char **argv) {
         {"llm-convert ggml-base.bin -o base.gguf",
          "converts a speech model in ggml's older format"},
         {"llm-convert Qwen2-VL-2B-Instruct -o model.gguf --mmproj mmproj-model.gguf",
-         "converts a model that sees, and its eye"},
+         "converts a model that sees or hears, and its eye or ear"},
         {"llm-convert my-adapter --base Qwen3-0.6B -o adapter.gguf", "converts a LoRA adapter"},
         {0}};
     const args_spec spec = {TOOL,

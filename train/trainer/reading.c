@@ -208,7 +208,7 @@ static ggl_status read_one(llm_trainer *t, const llm_train_reading *of, train_re
     x->of = of;
     for (int k = 0; k < r->n_sources && st == GGL_OK; k++) {
         const bool is_input = !r->is.of_text && r->of[k].is_input;
-        x->n[k] = r->is.of_text || is_input ? of->n : llm_rows_made(r->of, k, of->n);
+        x->n[k] = r->is.of_text ? of->n : llm_rows_made(r->of, k, of->n);
         if (is_input)
             x->row[k] = (float *)of->row;
         else

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "ggl/internal/alloc.h"
+#include "llm/internal/rows_gather.h"
 #include "llm/internal/trainer.h"
 
 enum { N_SEQ = 3 };
@@ -140,12 +141,13 @@ static ggl_status give_reading(check *c, uint64_t *state, int64_t n_vocab, ggl_e
     if (!r.is_there)
         return GGL_OK;
     c->text = ggl_calloc((size_t)r.n_most, sizeof *c->text);
-    c->row = ggl_calloc((size_t)(r.n_most * r.n_input) + 1, sizeof *c->row);
+    const int64_t n_rows = r.of_text ? r.n_most : llm_rows_with_after(&r.input, r.n_most);
+    c->row = ggl_calloc((size_t)(n_rows * r.n_input) + 1, sizeof *c->row);
     if (!c->text || !c->row)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a check of gradients");
     for (int64_t i = 0; i < r.n_most; i++)
         c->text[i] = (int32_t)(draw(state) % (uint64_t)n_vocab);
-    for (int64_t i = 0; i < r.n_most * r.n_input; i++)
+    for (int64_t i = 0; i < n_rows * r.n_input; i++)
         c->row[i] = (float)(draw(state) >> 40) / (float)(1 << 23) - 1;
     c->reading = (llm_train_reading){
         .row = r.of_text ? NULL : c->row, .token = r.of_text ? c->text : NULL, .n = r.n_most};

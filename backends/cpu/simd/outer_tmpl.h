@@ -111,7 +111,7 @@ INLINE void add_products(vf (*a)[V_COLS], const float *w, const float *const *x,
         column[c] = x[c] + first;
     }
     w += k->i0 * tall * V_LANES;
-    for (int64_t i = k->i0 * SUMS; i < k->i1 * SUMS; i += SUMS, w += tall * V_LANES) {
+    UNROLL_4 for (int64_t i = k->i0 * SUMS; i < k->i1 * SUMS; i += SUMS, w += tall * V_LANES) {
         vf u[TALL];
         EACH(t, tall) {
             u[t] = v_load(w + t * V_LANES);

@@ -402,7 +402,7 @@ typedef struct llm_generate_params {
     size_t (*force)(void *user, const int32_t **id);
     /* The context is full: gives the tokens *id of another sequence, *n of them, after which the same text goes on. False: it ends. */
     bool (*full)(void *user, const int32_t **id, size_t *n);
-    /* Gets the logits after each token of the prompt, all of which run then. */
+    /* Gets the logits after each token of the prompt, and after each row of a picture or a sound, but of a picture whose rows see each other only after the last one; all of them run then. */
     void (*prompt_logits)(void *user, int64_t i, const float *logits);
     /* Gets the number of tokens of a prompt that have run, and of all; false: stop with GGL_CANCELLED. */
     bool (*prompt_progress)(void *user, int64_t n_done, int64_t n);

@@ -234,6 +234,8 @@ typedef struct llm_arch_sound {
     double range, least, emphasis;
     int64_t shortest; /* samples: zeros follow those of a shorter sound */
     int64_t needs;    /* there is a row r if the sound has r * step + needs samples */
+    int64_t
+        after; /* so many rows of the silence behind a sound follow its rows, as far as the window goes; stages that say so read them */
     bool
         whole; /* the last window is filled with silence; else it has the rows that show the sound */
     bool apart;                                    /* each window is a sound of its own */
@@ -254,6 +256,7 @@ typedef enum llm_arch_fit {
     LLM_FIT_ASPECT, /* near its own size, made smaller for `most` pixels: sides of whole blocks, each rounded up or down, in the nearest shape; stretched */
     LLM_FIT_FILL, /* as large as it can be in its own shape: sides of whole blocks, rounded down, with `most` pixels at most; stretched */
     LLM_FIT_STEPS, /* its own size, or smaller by steps of a fiftieth of it, until it has at most `most` pixels: sides rounded up to whole blocks; stretched */
+    LLM_FIT_PATCHES, /* as large as it can be with as many patches as are whole in it, but at least and at most those of `least` and `most` pixels: sides rounded up to whole blocks; stretched */
     LLM_FIT_WITHIN, /* its own size, made smaller if its whole patches have more than `most` pixels, or a side more than `size`; in whole blocks, at their left and top */
     LLM_FIT_PIL_PAD /* as PAD, rounded as Pillow's ImageOps.pad does */
 } llm_arch_fit;
@@ -261,7 +264,8 @@ typedef enum llm_arch_fit {
 /* True for fits with a number of pixels, `most`; the others have a size. */
 static inline bool llm_arch_fit_is_counted(llm_arch_fit fit) {
     return fit == LLM_FIT_FOLLOW || fit == LLM_FIT_FOLLOW_PAD || fit == LLM_FIT_ASPECT ||
-           fit == LLM_FIT_FILL || fit == LLM_FIT_STEPS || fit == LLM_FIT_WITHIN;
+           fit == LLM_FIT_FILL || fit == LLM_FIT_STEPS || fit == LLM_FIT_PATCHES ||
+           fit == LLM_FIT_WITHIN;
 }
 
 /* How the values between pixels are computed. */
@@ -289,8 +293,10 @@ typedef enum llm_arch_tiling {
     LLM_TILES_LONGEST, /* always: as many as it takes when the longer side has `most` pixels */
     LLM_TILES_SHAPE, /* above size * size pixels: about as many tiles as these take, at most `most`, in the grid that is nearest to the picture's shape; a
                        tile has about size * size pixels in its own shape */
-    LLM_TILES_RATIO /* above `above` pixels, its sides rounded to blocks: the grid of `least` to `most` tiles whose width / height is nearest to the picture's; of equally
+    LLM_TILES_RATIO, /* above `above` pixels, its sides rounded to blocks: the grid of `least` to `most` tiles whose width / height is nearest to the picture's; of equally
                        near ones, the largest of less than twice the picture's pixels, or the smallest */
+    LLM_TILES_WINDOWS /* windows of `size` pixels, or of the shorter side of a long picture: as many as its sides take, each of them rounded up from a fifth of a window
+                         on; each is made `size` large */
 } llm_arch_tiling;
 
 enum { LLM_ARCH_MAX_GRIDS = 64, LLM_ARCH_MAX_TILES = 256 };
@@ -305,7 +311,7 @@ static inline int llm_arch_row_named(const char *text) {
 typedef struct llm_arch_tiles {
     llm_arch_tiling by;
     int64_t least, most;
-    int64_t size; /* of RATIO: pixels of a tile's side; the others have the picture's */
+    int64_t size; /* of RATIO and WINDOWS: pixels of a tile's side; the others have the picture's */
     double above; /* of RATIO; 0: a picture is seen in tiles if a side is longer than `size` */
     int n_grid;
     int32_t grid
@@ -327,6 +333,11 @@ typedef struct llm_arch_tiles {
     char line_end[LLM_ARCH_TEXT]; /* behind each line of a tile's rows; "": the picture's */
 } llm_arch_tiles;
 
+/* True if tiles have a size of their own, `size`. */
+static inline bool llm_arch_tiles_sized(const llm_arch_tiles *t) {
+    return t->by == LLM_TILES_RATIO || t->by == LLM_TILES_WINDOWS;
+}
+
 enum { LLM_ARCH_MAX_INNER = 2, LLM_ARCH_MAX_ROW_MARKS = 10 };
 
 /* A picture that becomes rows, one for each patch of patch x patch pixels, [patch, patch, 3]: x within the patch first, then y, then red,
@@ -339,6 +350,10 @@ typedef struct llm_arch_picture {
         [LLM_ARCH_MAX_INNER]; /* the same of the smaller squares of which a block consists, and of those in these; 0 or 1: none */
     llm_arch_fit fit;
     llm_arch_resize resize;
+    int64_t
+        longest; /* what is larger is first made so small that no side has more pixels; 0: nothing is */
+    int64_t
+        thin; /* what has a shorter side of less pixels, and less than a quarter of the longer one, first becomes a square, with `color` at the right or below */
     int64_t least, most; /* of fits with a number of pixels */
     uint8_t color[3];    /* around what is padded: red, green, blue */
     double mean[3], std[3];
@@ -394,6 +409,10 @@ typedef struct llm_arch_rows_of {
     int64_t
         block; /* rows come in blocks of so many, which see no others; 0: they do not. The last block is filled with zeros, and what is made of these is read by stages in blocks alone */
     int64_t
+        ends; /* 1: it has a row more before the first one and behind the last one, for which there is nothing to read */
+    int64_t
+        beyond; /* 1: it reads and makes rows of what follows a sound, too; others read none of these */
+    int64_t
         windows; /* it reads them in the order of squares of a picture, of so many lines and columns of patches; 0: in their own */
     bool
         filled; /* all these squares are whole: beyond the picture's edges they have rows of zeros, and what is made of those is dropped */
@@ -433,7 +452,7 @@ static inline int64_t llm_arch_rows_over(const llm_arch_rows_of *x, int64_t n) {
         return llm_arch_steps(p.ny, x->step) * llm_arch_steps(p.nx, x->step);
     }
     const int64_t all = n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
-    return x->count > 0 && all > x->count ? x->count : all;
+    return (x->count > 0 && all > x->count ? x->count : all) + (all > 0 ? 2 * x->ends : 0);
 }
 
 typedef struct llm_arch_params {

@@ -47,7 +47,7 @@ typedef struct llm_row_places {
 } llm_row_places;
 
 /* Of the list of a model's inputs and stages: returns how many of the rows that stage k makes of n rows of the input are made of rows that there are, and not only of
- * those that fill the last block. */
+ * those that fill the last block or follow a sound. */
 static inline int64_t llm_rows_real(const llm_arch_rows_of *of, int k, int64_t n) {
     if (of[k].is_input)
         return n;
@@ -56,17 +56,26 @@ static inline int64_t llm_rows_real(const llm_arch_rows_of *of, int k, int64_t n
                             : below / of[k].block * llm_arch_rows_each(&of[k]) +
                                   (below % of[k].block + of[k].every - 1) / of[k].every;
 }
-/* Returns how many it makes. */
+/* Returns how many rows an input of n rows has with those that follow a sound. */
+static inline int64_t llm_rows_with_after(const llm_arch_rows_of *of, int64_t n) {
+    const int64_t all = n + of->sound.after;
+    return all > of->most && of->sound.after > 0 ? (of->most > n ? of->most : n) : all;
+}
+static inline bool llm_rows_reads_all(const llm_arch_rows_of *of) {
+    return of->block > 0 || of->beyond > 0;
+}
+/* Returns how many it makes; of an input, how many rows whoever runs the stages gives. */
 static inline int64_t llm_rows_made(const llm_arch_rows_of *of, int k, int64_t n) {
     const int below = of[k].over;
     if (of[k].is_input)
-        return n;
-    return llm_arch_rows_over(&of[k], of[k].block > 0 ? llm_rows_made(of, below, n)
-                                                      : llm_rows_real(of, below, n));
+        return llm_rows_with_after(&of[k], n);
+    return llm_arch_rows_over(&of[k], llm_rows_reads_all(&of[k]) ? llm_rows_made(of, below, n)
+                                                                 : llm_rows_real(of, below, n));
 }
 /* Returns how many rows of what it is over it reads. */
 static inline int64_t llm_rows_readable(const llm_arch_rows_of *of, int k, int64_t n) {
-    return of[k].block > 0 ? llm_rows_made(of, of[k].over, n) : llm_rows_real(of, of[k].over, n);
+    return llm_rows_reads_all(&of[k]) ? llm_rows_made(of, of[k].over, n)
+                                      : llm_rows_real(of, of[k].over, n);
 }
 
 /* Returns the row of what the stage is over, of n, at which its i-th row is, but of one in blocks; negative: none. */
@@ -76,7 +85,7 @@ static inline int64_t llm_rows_below(const llm_arch_rows_of *of, int64_t i, int6
         const int64_t across = llm_arch_steps(all.nx, of->step);
         return (i / across * all.nx + i % across) * of->step;
     }
-    return i < 0 ? i : i * of->every + of->from;
+    return i < 0 ? i : (i - of->ends) * of->every + of->from;
 }
 
 /* Returns how many rows run in the stage for the n that it makes: with those that fill its windows, and those that are asked. */

@@ -155,6 +155,8 @@ bool llm_session_sees_all(const llm_session *s);
 int64_t llm_session_n_aligned_heads(const llm_session *s);
 int64_t llm_session_n_aligned_rows(const llm_session *s);
 bool llm_session_has_logits(const llm_session *s);
+/* False for a row of a picture that sees later ones: of these, nothing can be wanted but of the last. */
+bool llm_session_may_want(const llm_session *s, int32_t id);
 /* The model's tokens read a text, which llm_session_read gives to a slot first (an encoder and a decoder). */
 bool llm_session_reads_text(const llm_session *s);
 /* The token with which such a model begins to write. */

@@ -63,7 +63,7 @@ llm_session *llm_stages_last(const llm_stages *s);
 /* The places of the next input's rows; borrowed until it has run. NULL: all are 0. */
 void llm_stages_place(llm_stages *s, const llm_row_places *places);
 
-/* Runs all stages for an input of n rows, [n][n_input], and sets *rows, [*n_rows][n_row], valid until the next call: what the
+/* Runs all stages for an input of n rows, [n][n_input], behind which those stand that follow a sound (llm_rows_with_after), and sets *rows, [*n_rows][n_row], valid until the next call: what the
  * descriptor's output `rows` is of each row of the last stage. GGL_LIMIT: n is more than the stages were made for; GGL_USAGE: it is
  * less than 1, or so small that a stage has no rows. */
 GGL_NODISCARD ggl_status llm_stages_run(llm_stages *s, const float *input, int64_t n,
