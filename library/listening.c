@@ -102,7 +102,7 @@ static llm_mel_piece window_of(const llm_eye *e, const heard *h, int64_t k, int6
 
 /* Returns how many rows a window has, which begins at row `at` of n: at least those that the stages make a row of. */
 static int64_t window_rows(const llm_eye *e, int64_t n, int64_t at) {
-    const int64_t most = e->n_most, least = llm_eye_origin(e, 0) + 1;
+    const int64_t most = e->n_most, least = llm_eye_origin(e, 0, e->n_most) + 1;
     const int64_t rest = n - at > least ? n - at : least;
     return rule_of(e)->whole || rest > most ? most : rest;
 }

@@ -155,9 +155,10 @@ const llm_marks *llm_eye_marks(const llm_eye *e) {
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-int64_t llm_eye_origin(const llm_eye *e, int64_t i) {
+int64_t llm_eye_origin(const llm_eye *e, int64_t i, int64_t n) {
     for (int k = e->n_rows - 1; k != e->input; k = e->rows[k].over)
-        i = (i > e->rows[k].ends ? i - e->rows[k].ends : 0) * e->rows[k].every + e->rows[k].from;
+        i = llm_rows_below(&e->rows[k], i >= 0 && i < e->rows[k].ends ? e->rows[k].ends : i,
+                           llm_rows_made(e->rows, e->rows[k].over, n));
     return i;
 }
 

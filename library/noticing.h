@@ -68,8 +68,8 @@ GGL_NODISCARD ggl_status llm_eye_listen(llm_context *c, const llm_audio *audio,
  * has; GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_eye_start_reading(llm_eye *e, int64_t n_ctx, ggl_error *err);
 
-/* Which row of the input the row i of the last stage stands for: the first one that it was made of. */
-int64_t llm_eye_origin(const llm_eye *e, int64_t i);
+/* Which row of the input, of n, the row i of the last stage stands for: the first one that it was made of; negative: none. */
+int64_t llm_eye_origin(const llm_eye *e, int64_t i, int64_t n);
 /* How many rows the last stage makes of n rows of the input. */
 int64_t llm_eye_rows_made(const llm_eye *e, int64_t n);
 /* Reads 64 hexadecimal digits. */

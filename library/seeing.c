@@ -72,14 +72,64 @@ static const char *line_end_of(const llm_arch_picture *p, int64_t k) {
     return k > 0 && *p->tiles.line_end ? p->tiles.line_end : p->line_end;
 }
 
+/* The rows of parts that stand side by side, line by line through all of them: of the whole, of a tile, or of the tiles of a line. */
+typedef struct beside {
+    int64_t n_parts, n_each; /* the rows of each */
+    int32_t *first;          /* [n_parts] ids */
+    llm_picture_order order; /* of row i of part k as k * n_each + i */
+} beside;
+
+static void beside_free(beside *b, llm_media *media) {
+    for (int64_t k = 0; b->first && k < b->n_parts; k++)
+        if (b->first[k] != 0)
+            llm_media_release(media, b->first[k]);
+    ggl_free(b->first);
+    llm_picture_order_fini(&b->order);
+}
+
+/* Moves the columns of n rows' places behind those of k other parts as wide as these. */
+static void move_beside(int32_t *place, int64_t n, int64_t k) {
+    int32_t across = 0;
+    for (int64_t i = 0; i < n; i++)
+        across = place[3 * i + 2] + 1 > across ? place[3 * i + 2] + 1 : across;
+    for (int64_t i = 0; i < n; i++)
+        place[3 * i + 2] += (int32_t)k * across;
+}
+
+/* Finds the rows of n parts from w->part on. *b is to be freed in any case. */
+static ggl_status find_beside(beside *b, const writing *w, int64_t n, ggl_error *err) {
+    llm_media_row row;
+    int32_t *place = NULL;
+    *b = (beside){.n_parts = n, .first = ggl_calloc((size_t)n, sizeof *b->first)};
+    ggl_status st = b->first ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a picture");
+    for (int64_t k = 0; k < n && st == GGL_OK; k++) {
+        st = llm_eye_find_part(w->e, w->id, w->part + k, &b->first[k], &b->n_each, err);
+        if (st == GGL_OK && k == 0 &&
+            !(place = ggl_calloc((size_t)(b->n_each * n) * 3 + 1, sizeof *place)))
+            st = ggl_fail(err, GGL_NOMEM, "out of memory for the rows of a picture");
+        int32_t *own = place + 3 * k * b->n_each;
+        for (int64_t i = 0; i < b->n_each && st == GGL_OK; i++)
+            if (llm_media_get(w->e->media, (int32_t)(b->first[k] - i), &row))
+                memcpy(own + 3 * i, row.place, sizeof row.place);
+        if (st == GGL_OK)
+            move_beside(own, b->n_each, k);
+    }
+    if (st == GGL_OK)
+        st = llm_picture_order_new(&b->order, rule_of(w->e), place, b->n_each * n, err);
+    ggl_free(place);
+    return st;
+}
+
 /* Appends rows in their order, and what stands between and behind their lines. */
-static ggl_status append_lines(const writing *w, const llm_picture_order *o, int32_t first,
-                               ggl_error *err) {
+static ggl_status append_lines(const writing *w, const beside *b, ggl_error *err) {
     const llm_arch_picture *p = rule_of(w->e);
+    const llm_picture_order *o = &b->order;
     ggl_status st = GGL_OK;
     for (int64_t i = 0; i < o->n && st == GGL_OK; i++) {
-        if (o->at[i] != LLM_PICTURE_LINE) {
-            st = llm_tokens_append(w->ids, first - o->at[i], err);
+        const int64_t at = o->at[i];
+        if (at != LLM_PICTURE_LINE) {
+            st = llm_tokens_append(w->ids, b->first[at / b->n_each] - (int32_t)(at % b->n_each),
+                                   err);
             continue;
         }
         st = append_text(w, line_end_of(p, w->part), 0, 0, err);
@@ -89,28 +139,13 @@ static ggl_status append_lines(const writing *w, const llm_picture_order *o, int
     return st;
 }
 
-/* Appends the rows of the part. */
-static ggl_status append_part(const writing *w, ggl_error *err) {
-    llm_picture_order o = {0};
-    llm_media_row row;
-    int32_t first;
-    int64_t n;
-    ggl_status st = llm_eye_find_part(w->e, w->id, w->part, &first, &n, err);
-    if (st != GGL_OK)
-        return st;
-    int32_t *place = ggl_calloc((size_t)n * 3 + 1, sizeof *place);
-    if (!place)
-        st = ggl_fail(err, GGL_NOMEM, "out of memory for the rows of a picture");
-    for (int64_t i = 0; i < n && st == GGL_OK; i++)
-        if (llm_media_get(w->e->media, (int32_t)(first - i), &row))
-            memcpy(place + 3 * i, row.place, sizeof row.place);
+/* Appends the rows of n parts from w->part on. */
+static ggl_status append_parts(const writing *w, int64_t n, ggl_error *err) {
+    beside b;
+    ggl_status st = find_beside(&b, w, n, err);
     if (st == GGL_OK)
-        st = llm_picture_order_new(&o, rule_of(w->e), place, n, err);
-    if (st == GGL_OK)
-        st = append_lines(w, &o, first, err);
-    llm_picture_order_fini(&o);
-    ggl_free(place);
-    llm_media_release(w->e->media, first);
+        st = append_lines(w, &b, err);
+    beside_free(&b, w->e->media);
     return st;
 }
 
@@ -121,7 +156,7 @@ static ggl_status append_whole(const writing *w, ggl_error *err) {
     const bool is_beside = nx * ny > 0 && *tiles->beside;
     ggl_status st = append_text(w, is_beside ? tiles->beside : tiles->whole, 0, 0, err);
     if (st == GGL_OK)
-        st = append_part(w, err);
+        st = append_parts(w, 1, err);
     return st == GGL_OK ? append_text(w, tiles->whole_end, 0, 0, err) : st;
 }
 
@@ -132,7 +167,8 @@ static ggl_status append_tiles(const writing *w, ggl_error *err) {
     if (nx * ny == 0)
         return GGL_OK;
     ggl_status st = append_text(w, tiles->begin, 0, 0, err);
-    for (int64_t k = 0; k < nx * ny && st == GGL_OK; k++) {
+    const int64_t n = tiles->in_lines ? nx : 1; /* at once */
+    for (int64_t k = 0; k < nx * ny && st == GGL_OK; k += n) {
         const int64_t y = k / nx, x = k % nx;
         writing of_tile = *w;
         of_tile.part = 1 + k;
@@ -141,7 +177,7 @@ static ggl_status append_tiles(const writing *w, ggl_error *err) {
         if (st == GGL_OK)
             st = append_text(&of_tile, tiles->tile, y + 1, x + 1, err);
         if (st == GGL_OK)
-            st = append_part(&of_tile, err);
+            st = append_parts(&of_tile, n, err);
         if (st == GGL_OK)
             st = append_text(&of_tile, tiles->tile_end, y + 1, x + 1, err);
     }
@@ -249,7 +285,10 @@ static int64_t side_of_row(const llm_eye *e) {
     for (int k = e->n_rows - 1; k != e->input && n <= block * block; k = e->rows[k].over)
         n *= e->rows[k].every;
     const int64_t side = (int64_t)floor(sqrt((double)n) + 0.5);
-    return side * side == n && block % side == 0 ? side : block;
+    int64_t steps = 1;
+    for (int k = e->n_rows - 1; k != e->input; k = e->rows[k].over)
+        steps *= e->rows[k].step > 1 ? e->rows[k].step : 1;
+    return steps * (side * side == n && block % side == 0 ? side : block);
 }
 
 /* The cells of a part that stand in a text: from left to before right, and from top to before bottom. */
@@ -272,11 +311,12 @@ static int64_t places_of(const llm_eye *e, const llm_picture_rows *in, const cel
     const int32_t side = (int32_t)side_of_row(e);
     int32_t most = 0;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t at = llm_eye_origin(e, i);
+        const int64_t at = llm_eye_origin(e, i, in->n);
+        const bool is_patch = at >= 0 && at < in->n;
         int32_t *p = place + 3 * i;
         p[0] = 0;
-        p[1] = at < in->n ? in->y[at] / side : 0;
-        p[2] = at < in->n ? in->x[at] / side : 0;
+        p[1] = is_patch ? in->y[at] / side : 0;
+        p[2] = is_patch ? in->x[at] / side : 0;
         if (i < rule_of(e)->n_marks ||
             (rule_of(e)->tiles.unpad &&
              !(p[1] >= c->top && p[1] < c->bottom && p[2] >= c->left && p[2] < c->right)))
@@ -346,6 +386,13 @@ static int64_t count_marks(const char *text) {
     return n;
 }
 
+/* True if part k is a tile with others behind it in its lines. */
+static bool goes_on(const llm_eye *e, const parts *p, int64_t k) {
+    int64_t nx, ny;
+    get_grid(p->id, &nx, &ny);
+    return rule_of(e)->tiles.in_lines && k > 0 && k % nx != 0;
+}
+
 /* How many rows of part k stand in a text. */
 static int64_t count_rows(const llm_eye *e, const parts *p, int64_t k) {
     const llm_arch_picture *rule = rule_of(e);
@@ -354,7 +401,8 @@ static int64_t count_rows(const llm_eye *e, const parts *p, int64_t k) {
                                                              (p->part[k]->height / rule->patch));
     const int64_t in_lines =
         rule->tiles.unpad ? (c.right - c.left) * (c.bottom - c.top) : n - rule->n_marks;
-    return in_lines + (c.bottom - c.top) * count_marks(line_end_of(rule, k));
+    return in_lines +
+           (goes_on(e, p, k) ? 0 : (c.bottom - c.top) * count_marks(line_end_of(rule, k)));
 }
 
 /* Refuses a picture whose rows alone are more than the context, before the eye takes its time for it. */
@@ -512,38 +560,71 @@ static ggl_status add_named(gathered *to, const char *text, const float *row, in
     return st;
 }
 
-/* Adds the rows of a part; `before` and `behind` are the texts around it. */
-static ggl_status add_rows(llm_eye *e, const parts *p, int64_t k, const char *name,
+/* Rows that were made of parts that stand side by side: [n_parts][n_each][n_row], and their places. */
+typedef struct made {
+    int64_t n_parts, n_each;
+    float *row;
+    int32_t *place;
+} made;
+
+/* Looks at n parts from k on. *m is to be freed in any case. */
+static ggl_status make_rows(made *m, llm_eye *e, const parts *p, int64_t k, int64_t n,
+                            const char *name, ggl_error *err) {
+    const size_t n_row = (size_t)llm_stages_n_row(e->stages);
+    ggl_status st = GGL_OK;
+    *m = (made){.n_parts = n};
+    for (int64_t i = 0; i < n && st == GGL_OK; i++) {
+        llm_noticed_part in;
+        const float *got;
+        st = look(e, p, k + i, name, &in, &got, &m->n_each, err);
+        const size_t each = (size_t)m->n_each;
+        if (st == GGL_OK && i == 0) {
+            m->row = ggl_calloc(each * (size_t)n * n_row, sizeof *m->row);
+            m->place = ggl_calloc(each * (size_t)n * 3, sizeof *m->place);
+            if (!m->row || !m->place)
+                st = ggl_fail(err, GGL_NOMEM, "%s: out of memory for its rows", name);
+        }
+        if (st == GGL_OK) {
+            memcpy(m->row + (size_t)i * each * n_row, got, each * n_row * sizeof *got);
+            memcpy(m->place + (size_t)i * each * 3, in.place, each * 3 * sizeof *in.place);
+            move_beside(m->place + (size_t)i * each * 3, m->n_each, i);
+        }
+        llm_noticed_part_fini(&in);
+    }
+    return st;
+}
+
+/* Adds the rows of n parts from k on, which stand side by side; `before` and `behind` are the texts around them. */
+static ggl_status add_rows(llm_eye *e, const parts *p, int64_t k, int64_t n, const char *name,
                            const char *before, const char *behind, gathered *to, ggl_error *err) {
     const llm_arch_picture *rule = rule_of(e);
-    llm_noticed_part in;
     llm_picture_order o = {0};
-    const float *got;
-    int64_t n = 0;
-    ggl_status st = look(e, p, k, name, &in, &got, &n, err);
+    made m;
+    ggl_status st = make_rows(&m, e, p, k, n, name, err);
     if (st == GGL_OK)
-        st = llm_picture_order_new(&o, rule, in.place, n, err);
+        st = llm_picture_order_new(&o, rule, m.place, m.n_each * n, err);
     if (st == GGL_OK)
-        st = add_named(to, before, got, n, err);
+        st = add_named(to, before, m.row, m.n_each, err);
     for (int64_t i = 0; i < o.n && st == GGL_OK; i++) {
         if (o.at[i] != LLM_PICTURE_LINE) {
-            st = add_row(to, got + (size_t)o.at[i] * to->n_row, err);
+            st = add_row(to, m.row + (size_t)o.at[i] * to->n_row, err);
             continue;
         }
-        st = add_named(to, line_end_of(rule, k), got, n, err);
+        st = add_named(to, line_end_of(rule, k), m.row, m.n_each, err);
         if (st == GGL_OK && i + 1 < o.n)
-            st = add_named(to, rule->line, got, n, err);
+            st = add_named(to, rule->line, m.row, m.n_each, err);
     }
     if (st == GGL_OK)
-        st = add_named(to, behind, got, n, err);
+        st = add_named(to, behind, m.row, m.n_each, err);
     llm_picture_order_fini(&o);
-    llm_noticed_part_fini(&in);
+    ggl_free(m.row);
+    ggl_free(m.place);
     return st;
 }
 
 ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row, size_t *n,
                           size_t *n_row, ggl_error *err) {
-    parts p;
+    parts p = {0};
     llm_eye *e;
     *row = NULL;
     *n = 0;
@@ -555,10 +636,13 @@ ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row, s
     *n_row = (size_t)llm_stages_n_row(e->stages);
     const llm_arch_picture *rule = rule_of(e);
     gathered to = {.n_row = *n_row};
-    for (int64_t i = 0; i < p.n && st == GGL_OK; i++) { /* in the order of a text */
+    int64_t nx, ny, n_at_once;
+    get_grid(p.id, &nx, &ny);
+    for (int64_t i = 0; i < p.n && st == GGL_OK; i += n_at_once) { /* in the order of a text */
         const int64_t k = rule->tiles.whole_first ? i : (i + 1) % p.n;
-        st = add_rows(e, &p, k, name_of(image), i == 0 ? rule->begin : "",
-                      i + 1 == p.n ? rule->end : "", &to, err);
+        n_at_once = rule->tiles.in_lines && k > 0 ? nx : 1;
+        st = add_rows(e, &p, k, n_at_once, name_of(image), i == 0 ? rule->begin : "",
+                      i + n_at_once == p.n ? rule->end : "", &to, err);
     }
     parts_free(&p);
     *row = to.row;

@@ -150,6 +150,17 @@ void llm_picture_pad(llm_picture_fit *f, int64_t width, int64_t height) {
     f->top = (f->height - f->inner_height) / 2;
 }
 
+/* Python's rounding, and ratios before products, as Pillow has them. */
+static void pil_pad(llm_picture_fit *f, int64_t width, int64_t height) {
+    const double w = (double)width, h = (double)height, size = (double)f->width;
+    if (width > height)
+        f->inner_height = (int64_t)fmax(nearbyint(h / w * size), 1);
+    else if (height > width)
+        f->inner_width = (int64_t)fmax(nearbyint(w / h * size), 1);
+    f->left = (int64_t)nearbyint((double)(f->width - f->inner_width) * 0.5);
+    f->top = (int64_t)nearbyint((double)(f->height - f->inner_height) * 0.5);
+}
+
 /* The shorter side to `size`, the longer one cut off to a whole number; the middle of it. */
 static void crop(llm_picture_fit *f, int64_t size, int64_t width, int64_t height) {
     const bool is_tall = width <= height;
@@ -225,6 +236,7 @@ static sides size_of(const llm_arch_picture *rule, int64_t width, int64_t height
     case LLM_FIT_STRETCH:
     case LLM_FIT_PAD:
     case LLM_FIT_CROP:
+    case LLM_FIT_PIL_PAD:
         break;
     }
     return (sides){size, size};
@@ -245,6 +257,8 @@ ggl_status llm_picture_fit_for(llm_picture_fit *f, const llm_arch_picture *rule,
     f->height = f->inner_height = (int64_t)to.height;
     if (rule->fit == LLM_FIT_PAD || rule->fit == LLM_FIT_FOLLOW_PAD)
         llm_picture_pad(f, width, height);
+    else if (rule->fit == LLM_FIT_PIL_PAD)
+        pil_pad(f, width, height);
     else if (rule->fit == LLM_FIT_WITHIN) {
         const sides inner = within(rule, (sides){(double)width, (double)height});
         f->inner_width = (int64_t)inner.width;

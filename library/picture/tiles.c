@@ -73,16 +73,23 @@ static grid shape_grid(const llm_arch_picture *rule, int64_t width, int64_t heig
     return best;
 }
 
+/* True if a picture is large enough for tiles, with its sides as they count. */
+static bool is_large(const llm_arch_picture *rule, double w, double h) {
+    const llm_arch_tiles *t = &rule->tiles;
+    return t->above > 0 ? w * h > t->above : fmax(w, h) > (double)t->size;
+}
+
 /* The grid whose shape is nearest; of equally near ones a larger one, unless it has more than twice the picture's pixels. */
 static grid ratio_grid(const llm_arch_picture *rule, int64_t width, int64_t height) {
     const llm_arch_tiles *t = &rule->tiles;
-    const double side = (double)(rule->patch * rule->block), own = (double)width / (double)height,
-                 tile = (double)t->size * (double)t->size;
-    const double w = fmax(nearbyint((double)width / side) * side, (double)rule->patch),
-                 h = fmax(nearbyint((double)height / side) * side, (double)rule->patch);
+    const double side = t->above > 0 ? (double)(rule->patch * rule->block) : 1,
+                 own = (double)width / (double)height, tile = (double)t->size * (double)t->size;
+    const double least_side = t->above > 0 ? (double)rule->patch : 1;
+    const double w = fmax(nearbyint((double)width / side) * side, least_side),
+                 h = fmax(nearbyint((double)height / side) * side, least_side);
     grid best = {0};
     double least = INFINITY;
-    for (int64_t n = t->least; w * h > t->above && n <= t->most; n++)
+    for (int64_t n = t->least; is_large(rule, w, h) && n <= t->most; n++)
         for (int64_t nx = 1; nx <= n; nx++) {
             const int64_t ny = n / nx;
             const double off = fabs(own - (double)nx / (double)ny);

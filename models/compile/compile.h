@@ -467,6 +467,12 @@ arch_value llm_arch_place_of(arch_eval *ev, const arch_expr *e, const arch_value
 /* Evaluates around(rows, first, k): the k rows from pos * every + from + first on, as the last dimension. */
 arch_value llm_arch_around(arch_eval *ev, const arch_expr *e, const arch_value *rows, int64_t first,
                            int64_t k);
+/* Evaluates plane_around(rows, k): the rows of the square of k x k lines and columns around this one, as the last dimension. */
+arch_value llm_arch_plane_around(arch_eval *ev, const arch_expr *e, const arch_value *rows,
+                                 int64_t k);
+#define LLM_ARCH_NO_PLANE                                                                          \
+    "this needs the rows of a square, line by line: of a picture of one size, with block = 1 and " \
+    "first = 0, or of a stage over them that has all of them"
 
 /* call.c */
 /* Returns the call's *n results, valid until the next call; NULL: reported. */

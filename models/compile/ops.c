@@ -716,6 +716,14 @@ static arch_value call_around(args *a) {
     return llm_arch_around(a->ev, a->e, &v[a->first[0]], first, k);
 }
 
+static arch_value call_plane_around(args *a) {
+    int64_t k;
+    const arch_value *v = a->value;
+    if (!llm_arch_want_whole(a->ev, arg_expr(a, 1, 0), &v[a->first[1]], 1, ARCH_MAX_DIM, &k))
+        return ARCH_FAIL;
+    return llm_arch_plane_around(a->ev, a->e, &v[a->first[0]], k);
+}
+
 /* given(x): the row that the caller gives in place of a token's, if it gives one, else x. */
 static arch_value call_given(args *a) {
     arch_eval *ev = a->ev;
@@ -860,6 +868,8 @@ static arch_value call_builtin(args *a) {
         return call_count(a);
     case FN_AROUND:
         return call_around(a);
+    case FN_PLANE_AROUND:
+        return call_plane_around(a);
     case FN_GIVEN:
         return call_given(a);
     case FN_GIVEN_MORE:

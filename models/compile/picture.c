@@ -131,9 +131,9 @@ _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
 /* Reads the arguments that are given. */
 static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr *const *e,
                       llm_arch_picture *p) {
-    static const char *const fits[] = {"stretch",    "pad",     "crop",    "follow",
-                                       "follow_pad", "longest", "area",    "aspect",
-                                       "fill",       "steps",   "patches", "within"};
+    static const char *const fits[] = {"stretch", "pad",    "crop",   "follow", "follow_pad",
+                                       "longest", "area",   "aspect", "fill",   "steps",
+                                       "patches", "within", "pil_pad"};
     static const char *const ways[] = {"corners", "linear", "linear_zero", "cubic", "wide"};
     int64_t cells = 0, crossed = 0, places = 1;
     const struct {
@@ -354,8 +354,10 @@ static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_pictur
                        "a block",
                        t->by == LLM_TILES_RATIO ? "ratio" : "windows",
                        (long long)(p->patch * p->block));
-    else if (t->by == LLM_TILES_RATIO && !(t->above >= 1))
-        llm_arch_error(ev, e->mark, "tiles by ratio need `above`, a number of pixels");
+    else if (t->by == LLM_TILES_RATIO && !(t->above >= 0))
+        llm_arch_error(ev, e->mark, "tiles by ratio have `above`, a number of pixels");
+    else if (t->in_lines && !llm_arch_picture_is_plane(p))
+        llm_arch_error(ev, e->mark, "%s", LLM_ARCH_NO_PLANE);
     else if (t->by == LLM_TILES_WINDOWS && p->fit != LLM_FIT_STRETCH)
         llm_arch_error(ev, e->mark, "tiles by windows go with fit = \"stretch\"");
     else if (t->woven && (t->by == LLM_TILES_SHAPE || llm_arch_tiles_sized(t)))
@@ -363,8 +365,7 @@ static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_pictur
     else if (t->unpad && !(t->woven && t->fit == LLM_FIT_PAD))
         llm_arch_error(ev, e->mark, "unpad goes with woven = 1 and fit = \"pad\"");
     else if (t->by == LLM_TILES_SHAPE ? p->fit != LLM_FIT_AREA
-                                      : !llm_arch_tiles_sized(t) && p->fit != LLM_FIT_STRETCH &&
-                                            p->fit != LLM_FIT_PAD && p->fit != LLM_FIT_CROP)
+                                      : !llm_arch_tiles_sized(t) && !llm_arch_fit_is_square(p->fit))
         llm_arch_error(ev, e->mark, "%s",
                        t->by == LLM_TILES_SHAPE ? "tiles by shape go with fit = \"area\""
                                                 : one_size);
@@ -397,7 +398,7 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
         (v[TILES_WHOLE_FIRST] &&
          !llm_arch_want_whole(ev, arg[TILES_WHOLE_FIRST], v[TILES_WHOLE_FIRST], 0, 1, &first)) ||
         (v[TILES_WOVEN] &&
-         !llm_arch_want_whole(ev, arg[TILES_WOVEN], v[TILES_WOVEN], 0, 1, &woven)) ||
+         !llm_arch_want_whole(ev, arg[TILES_WOVEN], v[TILES_WOVEN], 0, 2, &woven)) ||
         (v[TILES_UNPAD] &&
          !llm_arch_want_whole(ev, arg[TILES_UNPAD], v[TILES_UNPAD], 0, 1, &unpad)) ||
         (v[TILES_GRIDS] && !read_grids(ev, arg[TILES_GRIDS], v[TILES_GRIDS], p->size, &t)) ||
@@ -425,6 +426,7 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
     t.whole_first = first == 1;
     t.always = v[TILES_ABOVE] && t.above == 0;
     t.woven = woven == 1;
+    t.in_lines = woven == 2;
     t.unpad = unpad == 1;
     p->tiles = t;
     if (t.by == LLM_TILES_NONE)
@@ -440,15 +442,32 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-/* How many lines, or columns, of patches a picture has at most, counted from 0: a thin one is a block wide. */
-static int64_t most_in_line(const llm_arch_rows_of *row) {
+/* How many lines, or columns, of patches a picture has at most, counted from 0: a thin one is a block wide. window: the side of those that are filled, or 0. */
+static int64_t most_in_line(const llm_arch_rows_of *row, int64_t window) {
     const llm_arch_picture *p = &row->picture;
     const bool is_square = !llm_arch_fit_is_counted(p->fit) && p->fit != LLM_FIT_AREA;
     const int64_t unit = p->patch * p->block;
+    if (is_square && row->is_plane) {
+        const int64_t side = llm_arch_plane_of(row->most).ny, step = window > 0 ? window : 1;
+        return llm_arch_steps(side, step) * step;
+    }
     if (p->tiles.woven && is_square) /* all tiles in one line */
         return p->origin + most_tiles(p) * (p->size / p->patch);
     return p->origin +
            (is_square ? (p->size + unit - 1) / unit * p->block : (row->most - p->first) / p->block);
+}
+
+/* The number of lines of the plane that the stage is over. */
+static arch_value lines_of_plane(arch_eval *ev, const arch_expr *e, const arch_source *from) {
+    char name[2 * ARCH_MAX_NAME + 64];
+    if (!from->row.is_plane)
+        return llm_arch_error(ev, e->mark, "%s", LLM_ARCH_NO_PLANE);
+    snprintf(name, sizeof name, "%srows.%s.lines", ev->arch->has_tokens ? "stage." : "",
+             from->row.name);
+    arch_value v = llm_arch_tensor_value(llm_arch_input(ev, e->mark, name, GGL_I32, 0, NULL));
+    v.range = llm_arch_plane_of(from->row.most).ny + 1;
+    v.number_too = true;
+    return v;
 }
 
 /* The place of a row of a picture: the input rows.NAME.PART, which the caller fills. */
@@ -458,9 +477,14 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
     const bool share = strcmp(e->name, "share") == 0, window = strcmp(e->name, "window") == 0,
                in_table = share || strcmp(e->name, "corner") == 0;
     const int64_t n = window ? 2 : llm_arch_picture_entries(p);
+    const llm_arch_rows_of *own = ev->stage ? &ev->source[ev->n_sources - 1].row : NULL;
+    if (strcmp(e->name, "lines") == 0)
+        return lines_of_plane(ev, e, from);
     if (window && (!ev->stage || ev->source[ev->n_sources - 1].row.windows == 0))
         return llm_arch_error(ev, e->mark, "only rows of a stage with windows = N have a window");
-    if (!from->row.is_input || p->patch == 0 || strcmp(e->name, "t") == 0 ||
+    const bool has_place = (from->row.is_input && p->patch > 0) ||
+                           (from->row.is_plane && (window || strlen(e->name) == 1));
+    if (!has_place || strcmp(e->name, "t") == 0 ||
         (in_table && (p->table == 0 || (!share && p->between == LLM_BETWEEN_WIDE))))
         return llm_arch_error(
             ev, e->mark,
@@ -475,7 +499,8 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
     arch_value v = llm_arch_tensor_value(llm_arch_input(
         ev, e->mark, name, share || window ? GGL_F32 : GGL_I32, in_table || window, &n));
     if (v.t && !share && !window)
-        v.range = in_table ? p->table * p->table : most_in_line(&from->row);
+        v.range = in_table ? p->table * p->table
+                           : most_in_line(&from->row, own && own->filled ? own->windows : 0);
     v.number_too = !in_table && !window;
     return v;
 }

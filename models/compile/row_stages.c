@@ -6,6 +6,7 @@
 
 #include "ggl/internal/graph.h"
 #include "compile.h"
+#include "llm/internal/rows_gather.h"
 
 /* Adds a source of rows. NULL: too many, reported. */
 static arch_source *add_source(arch_eval *ev, const arch_target *t) {
@@ -48,6 +49,7 @@ bool llm_arch_run_rows_input(arch_eval *ev, const arch_stmt *s) {
     ev->preparing = to;
     const bool ok = llm_arch_eval_expr(ev, s->other).kind == VAL_PREPARED;
     ev->preparing = NULL;
+    to->row.is_plane = llm_arch_picture_is_plane(&to->row.picture);
     if (!ok)
         return false;
     const arch_value v = rows_value(ev);
@@ -83,20 +85,52 @@ static const char *before(const arch_eval *ev) {
     return ev->arch->has_tokens ? "stage." : "";
 }
 
-arch_value llm_arch_around(arch_eval *ev, const arch_expr *e, const arch_value *rows, int64_t first,
-                           int64_t k) {
+/* Returns the input that has n rows of the source for each row of the stage; `part` ends its name. */
+static arch_value several(arch_eval *ev, const arch_expr *e, const arch_source *from, int64_t n,
+                          const char *part) {
     char name[2 * ARCH_MAX_NAME + 64];
     int64_t ne[GGL_MAX_DIMS];
-    if (rows->kind != VAL_TENSOR || !rows->source)
-        return llm_arch_error(ev, e->mark,
-                              "around(rows, first, k) needs the name that the stage is over");
-    const arch_source *from = &ev->source[rows->source - 1];
-    const int n = from->row.n_dims;
     memcpy(ne, from->row.ne, sizeof from->row.ne);
-    ne[n] = k;
-    snprintf(name, sizeof name, "%srows.%s.%lld.%lld", before(ev), from->row.name, (long long)first,
-             (long long)k);
-    return llm_arch_tensor_value(rows_input(ev, e->mark, from, name, n + 1, ne));
+    ne[from->row.n_dims] = n;
+    snprintf(name, sizeof name, "%srows.%s.%s", before(ev), from->row.name, part);
+    return llm_arch_tensor_value(rows_input(ev, e->mark, from, name, from->row.n_dims + 1, ne));
+}
+
+/* True if the value is the row of a stage that reads rows of its source in their own order, so that others can be given with it. */
+static bool has_neighbours(arch_eval *ev, const arch_expr *e, const arch_value *rows) {
+    const bool is_row = rows->kind == VAL_TENSOR && rows->source;
+    if (!is_row)
+        llm_arch_error(ev, e->mark, "%s needs the name that the stage is over",
+                       strcmp(e->name, "around") == 0 ? "around(rows, first, k)"
+                                                      : "plane_around(rows, k)");
+    else if (ev->source[ev->n_sources - 1].row.filled || ev->source[ev->n_sources - 1].row.asks)
+        llm_arch_error(ev, e->mark, "rows that fill windows, or ask, have none around them");
+    else
+        return true;
+    return false;
+}
+
+arch_value llm_arch_around(arch_eval *ev, const arch_expr *e, const arch_value *rows, int64_t first,
+                           int64_t k) {
+    char part[64];
+    if (!has_neighbours(ev, e, rows))
+        return ARCH_FAIL;
+    snprintf(part, sizeof part, "%lld.%lld", (long long)first, (long long)k);
+    return several(ev, e, &ev->source[rows->source - 1], k, part);
+}
+
+arch_value llm_arch_plane_around(arch_eval *ev, const arch_expr *e, const arch_value *rows,
+                                 int64_t k) {
+    char part[64];
+    if (!has_neighbours(ev, e, rows))
+        return ARCH_FAIL;
+    const arch_source *from = &ev->source[rows->source - 1];
+    if (!from->row.is_plane || k % 2 == 0)
+        return llm_arch_error(ev, e->mark, "%s",
+                              from->row.is_plane ? "a row is in the middle of an odd number"
+                                                 : LLM_ARCH_NO_PLANE);
+    snprintf(part, sizeof part, "plane.%lld", (long long)k);
+    return several(ev, e, from, k * k, part);
 }
 
 /* Returns the source that the stage is over; NULL: reported. */
@@ -136,13 +170,12 @@ static bool is_meant(const arch_eval *ev, const arch_stmt *s) {
 
 /* Returns below which number the positions of the stage's rows are. */
 static int64_t n_pos(const arch_eval *ev, const arch_stmt *s, const arch_source *to) {
+    const int64_t most = llm_rows_run(&to->row, to->row.most);
     if (!is_meant(ev, s))
         return 1;
     if (!ev->arch->has_tokens || !is_last(ev, s))
-        return to->row.most ? to->row.most : ev->n_ctx;
-    return ev->params && ev->params->n_read ? ev->params->n_read
-           : to->row.most                   ? to->row.most
-                                            : ev->n_ctx;
+        return most ? most : ev->n_ctx;
+    return ev->params && ev->params->n_read ? ev->params->n_read : most ? most : ev->n_ctx;
 }
 
 /* Gives `pos` of the stage, and no token. False: reported. */
@@ -166,6 +199,61 @@ static bool begin(arch_eval *ev, const arch_stmt *s, const arch_source *to) {
     return llm_arch_graph_ok(ev, s->place);
 }
 
+/* Reads the options of a stage over rows. */
+static bool read_options(arch_eval *ev, const arch_stmt *s, llm_arch_rows_of *to) {
+    int64_t filled = 0, asks = 0;
+    const struct {
+        int64_t *to, least, most;
+    } option[ARCH_ROW_OPTIONS] = {{&to->every, 1, ARCH_MAX_DIM},
+                                  {&to->from, -1024, ARCH_MAX_DIM},
+                                  {&to->count, 0, ARCH_MAX_DIM},
+                                  {&to->windows, 0, ARCH_MAX_DIM},
+                                  {&to->block, 0, ARCH_MAX_DIM},
+                                  {&to->beyond, 0, 1},
+                                  {&to->ends, 0, 1},
+                                  {&filled, 0, 1},
+                                  {&to->step, 0, ARCH_MAX_DIM},
+                                  {&asks, 0, 1}};
+    for (int k = 0; k < ARCH_ROW_OPTIONS; k++) {
+        const arch_value v = llm_arch_eval_expr(ev, s->expr[1 + k]);
+        if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[1 + k], &v, option[k].least,
+                                                       option[k].most, option[k].to))
+            return false;
+    }
+    to->filled = filled == 1;
+    to->asks = asks == 1;
+    return true;
+}
+
+/* Checks that the options go together. False: reported. */
+static bool check_options(arch_eval *ev, const arch_stmt *s, const arch_source *from,
+                          llm_arch_rows_of *to) {
+    const bool is_all =
+        to->every == 1 && to->from == 0 && to->count == 0 && to->block == 0 && to->ends == 0;
+    const char *wrong = NULL;
+    to->is_plane = from->row.is_plane && is_all && !to->asks;
+    if (to->asks && (!is_all || to->windows > 0 || to->step > 1 || is_last(ev, s)))
+        wrong = "a stage that asks has no other options, and is not the last one";
+    else if (to->windows > 0 && from->row.picture.patch == 0 && !from->row.is_plane)
+        wrong = "only rows of an input from a picture have windows: squares of it";
+    else if (to->windows > 0 && (from->row.picture.first > 0 || to->from < 0))
+        wrong = "rows before the patches are in no window of the picture";
+    else if (to->block > 0 && (to->from != 0 || to->count > 0 || to->windows > 0 || to->ends > 0))
+        wrong = "rows in blocks have no 'from', 'count', 'windows' or 'ends'";
+    else if (to->block > 0 && is_last(ev, s) && ev->arch->has_tokens)
+        wrong = "the stage that tokens read has no blocks, whose last one may be filled";
+    else if (to->windows > 0 && !to->filled && !from->row.is_input)
+        wrong = "windows of rows of a stage are filled: filled = 1";
+    else if (to->filled && (to->windows == 0 || !to->is_plane || to->windows > 1024))
+        wrong = to->is_plane ? "only windows of at most 1024 lines and columns can be filled"
+                             : LLM_ARCH_NO_PLANE;
+    else if (to->step > 1 && (!to->is_plane || to->windows > 0))
+        wrong = to->is_plane ? "rows in windows have no 'step'" : LLM_ARCH_NO_PLANE;
+    if (wrong)
+        llm_arch_error(ev, s->place, "%s", wrong);
+    return !wrong;
+}
+
 bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
     const arch_source *from = find_source(ev, s);
     char name[2 * ARCH_MAX_NAME + 16];
@@ -182,30 +270,8 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
     arch_source *to = add_source(ev, &s->target[0]);
     if (!to)
         return false;
-    int64_t *const option[] = {&to->row.every, &to->row.from,   &to->row.count, &to->row.windows,
-                               &to->row.block, &to->row.beyond, &to->row.ends};
-    for (size_t k = 0; k < sizeof option / sizeof *option; k++) {
-        const arch_value v = llm_arch_eval_expr(ev, s->expr[1 + k]);
-        if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[1 + k], &v, k == 0 ? 1 : 0,
-                                                       k < 5 ? ARCH_MAX_DIM : 1, option[k]))
-            return false;
-    }
-    if (to->row.windows > 0 && (from->row.picture.patch == 0 || from->row.picture.first > 0)) {
-        llm_arch_error(ev, s->place,
-                       from->row.picture.patch == 0
-                           ? "only rows of an input from a picture have windows: squares of it"
-                           : "rows before the patches are in no window of the picture");
+    if (!read_options(ev, s, &to->row) || !check_options(ev, s, from, &to->row))
         return false;
-    }
-    const bool mixes = to->row.block > 0 && (to->row.from > 0 || to->row.count > 0 ||
-                                             to->row.windows > 0 || to->row.ends > 0);
-    if (mixes || (to->row.block > 0 && is_last(ev, s) && ev->arch->has_tokens)) {
-        llm_arch_error(
-            ev, s->place,
-            mixes ? "rows in blocks have no 'from', 'count', 'windows' or 'ends'"
-                  : "the stage that tokens read has no blocks, whose last one may be filled");
-        return false;
-    }
     to->row.over = over;
     to->row.most = from->row.most ? llm_arch_rows_over(&to->row, from->row.most) : 0;
     if (!begin(ev, s, to))

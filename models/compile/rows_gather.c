@@ -8,10 +8,14 @@
 
 /* --- inputs ----------------------------------------------------------------------------------- */
 
+#define PLANE ".plane."
+
 /* Returns the part that the end of an input's name stands for. */
 static llm_rows_part part_named(const char *end) {
-    static const char *const name[] = {"", ".y", ".x", ".corner", ".share", ".window"};
-    int k = LLM_ROWS_WINDOW;
+    static const char *const name[] = {"", ".y", ".x", ".corner", ".share", ".window", ".lines"};
+    int k = LLM_ROWS_LINES;
+    if (strncmp(end, PLANE, sizeof PLANE - 1) == 0)
+        return LLM_ROWS_PLANE;
     while (k > 0 && strcmp(name[k], end) != 0)
         k--;
     return (llm_rows_part)k;
@@ -34,12 +38,15 @@ int llm_rows_inputs(const ggl_graph *g, const llm_arch_result *built,
         while (strncmp(built->source[x->source].name, name, (size_t)(end - name)) != 0 ||
                built->source[x->source].name[end - name])
             x->source++;
+        x->of_stage = !built->source[x->source].is_input;
         x->part = part_named(end);
         if (*end && x->part == LLM_ROWS_SELF) {
             char *rest;
             x->first = strtoll(end + 1, &rest, 10);
             x->k = strtoll(rest + 1, NULL, 10);
         }
+        if (x->part == LLM_ROWS_PLANE)
+            x->k = strtoll(end + sizeof PLANE - 1, NULL, 10);
     }
     return n;
 }
@@ -49,6 +56,7 @@ int llm_rows_inputs(const ggl_graph *g, const llm_arch_result *built,
 void llm_rows_windows_fini(llm_rows_windows *w) {
     ggl_free(w->order);
     ggl_free(w->window);
+    ggl_free(w->yx);
     *w = (llm_rows_windows){0};
 }
 
@@ -56,9 +64,32 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the windows of a picture");
 }
 
+/* Windows that are all whole, of a plane of n rows. */
+static ggl_status find_filled(const llm_arch_rows_of *of, int64_t n, llm_rows_windows *out,
+                              ggl_error *err) {
+    const llm_arch_plane p = llm_arch_plane_of(n);
+    const int64_t w = of->windows, across = llm_arch_steps(p.nx, w), n_run = llm_rows_run(of, n);
+    if (!ggl_grow(&out->order, &out->cap_order, (size_t)n_run, sizeof *out->order) ||
+        !ggl_grow(&out->window, &out->cap_window, (size_t)n_run, sizeof *out->window) ||
+        !ggl_grow(&out->yx, &out->cap_yx, (size_t)n_run, sizeof *out->yx))
+        return no_memory(err);
+    for (int64_t k = 0; k < n_run; k++) {
+        const int64_t window = k / (w * w), in = k % (w * w);
+        const int64_t y = window / across * w + in / w, x = window % across * w + in % w;
+        out->order[k] = y < p.ny && x < p.nx ? y * p.nx + x : -1;
+        out->window[k][0] = (float)(window * w * w);
+        out->window[k][1] = (float)((window + 1) * w * w);
+        out->yx[k][0] = (int32_t)y;
+        out->yx[k][1] = (int32_t)x;
+    }
+    return GGL_OK;
+}
+
 ggl_status llm_rows_find_windows(const llm_arch_rows_of *of, const llm_arch_rows_of *below,
                                  const llm_row_places *places, int64_t n, llm_rows_windows *out,
                                  ggl_error *err) {
+    if (of->filled)
+        return find_filled(of, n, out, err);
     const int32_t *yx = places ? places->yx : NULL;
     const int64_t origin = below->picture.origin;
     int64_t n_across = 0, n_windows = 0, *number = NULL, *begin = NULL;
@@ -96,13 +127,31 @@ ggl_status llm_rows_find_windows(const llm_arch_rows_of *of, const llm_arch_rows
 
 /* --- what an input has ------------------------------------------------------------------------ */
 
-/* Returns the row of what the stage is over that its row k stands for. */
-static int64_t row_below(const llm_rows_piece *p, int64_t k) {
+enum { NO_ROW = -1 };
+
+/* Returns the row of what the stage is over, of n, that its row k stands for; NO_ROW, or less: none. */
+static int64_t row_below(const llm_rows_piece *p, int64_t k, int64_t n) {
     if (p->of->block > 0) {
         const int64_t each = llm_arch_rows_each(p->of);
         return k / each * p->of->block + k % each * p->of->every;
     }
-    return (llm_rows_number(p->windows, k) - p->of->ends) * p->of->every + p->of->from;
+    return p->of->asks && k >= n ? NO_ROW
+                                 : llm_rows_below(p->of, llm_rows_number(p->windows, k), n);
+}
+
+/* The lines or columns, in the plane of n rows that the stage is over. */
+static void gather_in_plane(const llm_rows_piece *p, const llm_rows_input *in, int64_t n,
+                            float *to) {
+    const llm_arch_plane all = llm_arch_plane_of(n);
+    for (int64_t i = p->first; i < p->first + p->m; i++, to++) {
+        const int64_t at = row_below(p, i, n) * (all.nx == all.ny);
+        const int32_t *yx = p->windows->yx ? p->windows->yx[i] : NULL;
+        const int32_t place = yx ? yx[in->part == LLM_ROWS_X]
+                              : at <= 0
+                                  ? 0
+                                  : (int32_t)(in->part == LLM_ROWS_X ? at % all.nx : at / all.nx);
+        memcpy(to, &place, sizeof place);
+    }
 }
 
 /* Copies places of the rows that the stage reads of the input. They are i32 or f32, and moved as they are. */
@@ -116,7 +165,7 @@ static void gather_places(const llm_rows_piece *p, const llm_rows_input *in,
     const int64_t each = in_table ? in->n : 2, take = in_table ? in->n : 1,
                   first = in->part == LLM_ROWS_X ? 1 : 0;
     for (int64_t i = p->first; i < p->first + p->m; i++, to += take) {
-        const int64_t at = row_below(p, i);
+        const int64_t at = row_below(p, i, n);
         if (all && at >= 0 && at < n)
             memcpy(to, (const char *)all + (size_t)(at * each + first) * sizeof *to,
                    (size_t)take * sizeof *to);
@@ -125,10 +174,31 @@ static void gather_places(const llm_rows_piece *p, const llm_rows_input *in,
     }
 }
 
-/* True if row `at` of the n below is one that the stage's row k can see. */
-static bool is_seen(const llm_rows_piece *p, int64_t k, int64_t at, int64_t n) {
-    const int64_t block = p->of->block;
-    return at >= 0 && at < n && (block == 0 || at / block == row_below(p, k) / block);
+/* How many lines a plane of n rows has. */
+static void gather_lines(const llm_rows_piece *p, int64_t n, float *to) {
+    const llm_arch_plane all = llm_arch_plane_of(n);
+    const int32_t lines = all.nx == all.ny ? (int32_t)all.ny : 0;
+    for (int64_t i = 0; i < p->m; i++)
+        memcpy(to + i, &lines, sizeof lines);
+}
+
+/* Returns the row of the n below that is the j-th one of what input `in` has for the stage's row k; NO_ROW: zeros. */
+static int64_t row_seen(const llm_rows_piece *p, const llm_rows_input *in, int64_t k, int64_t j,
+                        int64_t n) {
+    const int64_t own = row_below(p, k, n), block = p->of->block;
+    if (in->part == LLM_ROWS_PLANE) {
+        const llm_arch_plane all = llm_arch_plane_of(n);
+        const int64_t y = own / all.nx + j / in->k - in->k / 2,
+                      x = own % all.nx + j % in->k - in->k / 2;
+        return own >= 0 && y >= 0 && y < all.ny && x >= 0 && x < all.nx ? y * all.nx + x : NO_ROW;
+    }
+    const int64_t at = own + in->first + j;
+    return at >= 0 && at < n && (block == 0 || at / block == own / block) ? at : NO_ROW;
+}
+
+/* Rows of what an input has for each row of the stage. */
+static int64_t rows_each(const llm_rows_input *in) {
+    return in->part == LLM_ROWS_PLANE ? in->k * in->k : in->k;
 }
 
 void llm_rows_gather(const llm_rows_piece *p, const llm_rows_input *in,
@@ -138,14 +208,22 @@ void llm_rows_gather(const llm_rows_piece *p, const llm_rows_input *in,
         memcpy(to, p->windows->window + p->first, (size_t)p->m * sizeof *p->windows->window);
         return;
     }
-    if (in->part != LLM_ROWS_SELF) {
+    if (in->part == LLM_ROWS_LINES) {
+        gather_lines(p, n, to);
+        return;
+    }
+    if ((in->part == LLM_ROWS_Y || in->part == LLM_ROWS_X) && (in->of_stage || p->windows->yx)) {
+        gather_in_plane(p, in, n, to);
+        return;
+    }
+    if (in->part != LLM_ROWS_SELF && in->part != LLM_ROWS_PLANE) {
         gather_places(p, in, places, n, to);
         return;
     }
     for (int64_t i = p->first; i < p->first + p->m; i++)
-        for (int64_t k = 0; k < in->k; k++, to += n_row) {
-            const int64_t at = row_below(p, i) + in->first + k;
-            if (is_seen(p, i, at, n))
+        for (int64_t k = 0; k < rows_each(in); k++, to += n_row) {
+            const int64_t at = row_seen(p, in, i, k, n);
+            if (at >= 0)
                 memcpy(to, row + at * n_row, (size_t)n_row * sizeof *to);
             else
                 memset(to, 0, (size_t)n_row * sizeof *to);
@@ -154,12 +232,12 @@ void llm_rows_gather(const llm_rows_piece *p, const llm_rows_input *in,
 
 void llm_rows_scatter(const llm_rows_piece *p, const llm_rows_input *in, const float *d, int64_t n,
                       int64_t n_row, float *drow) {
-    if (in->part != LLM_ROWS_SELF)
+    if (in->part != LLM_ROWS_SELF && in->part != LLM_ROWS_PLANE)
         return;
     for (int64_t i = p->first; i < p->first + p->m; i++)
-        for (int64_t k = 0; k < in->k; k++, d += n_row) {
-            const int64_t at = row_below(p, i) + in->first + k;
-            for (int64_t j = 0; is_seen(p, i, at, n) && j < n_row; j++)
+        for (int64_t k = 0; k < rows_each(in); k++, d += n_row) {
+            const int64_t at = row_seen(p, in, i, k, n);
+            for (int64_t j = 0; at >= 0 && j < n_row; j++)
                 drow[at * n_row + j] += d[j];
         }
 }

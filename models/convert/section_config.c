@@ -467,7 +467,8 @@ bool llm_arch_convert_within(arch_eval *ev, const arch_mapping *m) {
     const json_value *v;
     if (!find_config(ev, m->expr, &v))
         return false;
-    ev->conv->inner = v && v->kind == JSON_OBJECT ? v : NULL;
+    if (v && v->kind == JSON_OBJECT)
+        ev->conv->inner = v;
     return true;
 }
 

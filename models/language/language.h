@@ -452,6 +452,7 @@ typedef enum arch_builtin_fn {
     FN_CEIL,
     FN_LOG2,
     FN_AROUND,
+    FN_PLANE_AROUND,
     FN_GIVEN,
     FN_GIVEN_MORE,
     FN_FLOATS,
@@ -480,7 +481,8 @@ typedef struct arch_sig_param {
     double fallback;
 } arch_sig_param;
 
-#define ARCH_MAX_SIG 24
+#define ARCH_MAX_SIG     24
+#define ARCH_ROW_OPTIONS 10 /* of a stage over rows, as parse_row_options names them */
 /* The signature of an operator or builtin, without the arguments that the engine supplies (pos,
  * slot). */
 typedef struct arch_sig {

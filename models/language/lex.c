@@ -226,7 +226,8 @@ static bool lex_token(lexer *l) {
         return lex_number(l);
     if (c == '"')
         return lex_string(l);
-    if (c == '.' && is_letter(peek(l, 1)) && !is_name(before) && before != ')' && before != ']')
+    if (c == '.' && is_letter(peek(l, 1)) && !is_name(before) && before != ')' && before != ']' &&
+        before != '"')
         return lex_key(l);
     return lex_symbol(l);
 }

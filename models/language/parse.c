@@ -196,11 +196,11 @@ static bool check_counted(arch_parser *p, const arch_stmt *s, const arch_target 
     return false;
 }
 
-/* "every" "=" expr, "from" "=" expr, "count" "=" expr, "windows" "=" expr, "block" "=" expr, "beyond" "=" expr, "ends" "=" expr, in any order: options of a stage over rows, in s->expr[1 .. 7] */
+/* NAME "=" expr, of the names below, in any order: options of a stage over rows, in s->expr[1 ..] */
 static bool parse_row_options(arch_parser *p, arch_stmt *s) {
-    enum { N = 7 };
-    static const char *const name[N] = {"every", "from",   "count", "windows",
-                                        "block", "beyond", "ends"};
+    enum { N = ARCH_ROW_OPTIONS };
+    static const char *const name[N] = {"every",  "from", "count",  "windows", "block",
+                                        "beyond", "ends", "filled", "step",    "asks"};
     char buf[96];
     bool seen[N] = {false};
     if (!llm_arch_accept(p, "("))
@@ -213,7 +213,8 @@ static bool parse_row_options(arch_parser *p, arch_stmt *s) {
             return llm_arch_parse_fail(
                        p,
                        "options of 'over' rows are 'every = N', 'from = N', "
-                       "'count = N', 'windows = N', 'block = N', 'beyond = 1' and 'ends = 1', "
+                       "'count = N', 'windows = N', 'block = N', 'beyond = 1', 'ends = 1', "
+                       "'filled = 1', 'step = N' and 'asks = 1', "
                        "each once, not %s",
                        llm_arch_describe(p->tok, buf, sizeof buf)),
                    false;
@@ -242,8 +243,8 @@ static arch_expr *number_expr(arch_parser *p, double x) {
 /* NAME [ "(" options ")" ]: the rows of an input, or of another stage */
 static bool parse_over_rows(arch_parser *p, arch_stmt *s) {
     s->of_rows = true;
-    s->n_expr = 8;
-    s->expr = llm_arch_parse_alloc(p, 8, sizeof *s->expr);
+    s->n_expr = 1 + ARCH_ROW_OPTIONS;
+    s->expr = llm_arch_parse_alloc(p, 1 + ARCH_ROW_OPTIONS, sizeof *s->expr);
     if (!s->expr || !(s->expr[0] = llm_arch_parse_name(p)))
         return false;
     for (int k = 1; k < s->n_expr; k++) /* `every` is 1 if not given, all others 0 */

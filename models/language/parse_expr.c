@@ -235,7 +235,8 @@ arch_expr *llm_arch_parse_atom(arch_parser *p) {
 }
 
 static bool is_part(const char *name) {
-    static const char *const parts[] = {"bias", "t", "x", "y", "corner", "share", "window"};
+    static const char *const parts[] = {"bias",   "t",     "x",      "y",
+                                        "corner", "share", "window", "lines"};
     bool found = false;
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
         found |= strcmp(parts[k], name) == 0;
@@ -256,7 +257,7 @@ static arch_expr *parse_postfix(arch_parser *p) {
             if (!(f->b = llm_arch_parse_expr(p)) || !llm_arch_expect(p, "]", "after the index"))
                 return NULL;
         } else {
-            if (p->tok->kind != TOK_NAME)
+            if (p->tok->kind != TOK_NAME && !(p->in_convert && p->tok->kind == TOK_STRING))
                 return llm_arch_parse_fail(p, "a name is expected after '.'");
             f->name = p->tok->str;
             if (p->in_convert)

@@ -22,6 +22,7 @@ static const struct {
     {"embedding_length", 80},
     {"embedding_length_per_layer_input", 12},
     {"word_embedding_length", 60},
+    {"sam.embedding_length", 44},
     {"expert_feed_forward_length", 36},
     {"expert_shared_feed_forward_length", 56},
     {"feed_forward_length", 104},

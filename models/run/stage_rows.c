@@ -13,8 +13,10 @@
 
 /* Rows of the input or of a stage; its index is that in llm_arch_result.source. */
 typedef struct rows {
-    llm_session *session;   /* NULL: the input */
+    llm_session *session; /* NULL: the input */
+    const llm_arch_rows_of *of;
     int64_t n, n_row;       /* how many there are, and the numbers of each */
+    int64_t n_run;          /* how many run, with those that fill windows */
     int64_t at_once, first; /* how many run at once, and the first one of those */
     const float *row;
     float *own; /* [n][n_row]; NULL: row is the caller's */
@@ -47,7 +49,7 @@ static ggl_status no_memory(ggl_error *err) {
 static ggl_status make_session(llm_stages *s, int k, const llm_model *m,
                                const llm_session_params *p, ggl_error *err) {
     llm_session **out = &s->source[k].session;
-    const int64_t n = s->source[k].n;
+    const int64_t n = s->source[k].n_run;
     const bool is_last = k + 1 == s->n_sources;
     if (*out) /* the caller's */
         return GGL_OK;
@@ -84,8 +86,10 @@ static ggl_status make_sessions(llm_stages *s, const llm_model *m, const llm_ses
     for (int k = 0; k < s->n_sources && st == GGL_OK; k++) {
         rows *x = &s->source[k];
         const llm_arch_rows_of *of = &s->of[k];
+        x->of = of;
         x->n_row = ggl_extents(of->ne, 0, of->n_dims, 1);
         x->n = llm_rows_made(s->of, k, s->n_most);
+        x->n_run = llm_rows_run(of, x->n);
         n_inputs += of->is_input;
         if (!of->is_input)
             st = x->n < 1 ? no_rows(of, s->n_most, err) : make_session(s, k, m, p, err);
@@ -258,10 +262,11 @@ void llm_stages_print(const llm_stages *s, FILE *out, bool nodes) {
 
 static void keep_row(void *ctx, int slot, int64_t pos, int32_t token, const float *row) {
     rows *x = ctx;
-    const int64_t n_row = llm_session_n_row(x->session);
+    const int64_t n_row = llm_session_n_row(x->session),
+                  at = llm_rows_kept(x->of, &x->windows, x->first + pos, x->n);
     (void)slot, (void)token;
-    memcpy(x->own + llm_rows_number(&x->windows, x->first + pos) * n_row, row,
-           (size_t)n_row * sizeof *row);
+    if (at >= 0)
+        memcpy(x->own + at * n_row, row, (size_t)n_row * sizeof *row);
 }
 
 /* Gathers what the next m rows of stage `at` read. */
@@ -310,8 +315,9 @@ static ggl_status run_stage(llm_stages *s, int at, ggl_error *err) {
         return no_memory(err);
     ggl_status st = GGL_OK;
     llm_session_hear(x->session, keep_row, x);
-    for (x->first = 0; x->first < x->n && st == GGL_OK; x->first += x->at_once)
-        st = run_rows(s, at, x->n - x->first < x->at_once ? x->n - x->first : x->at_once, err);
+    for (x->first = 0; x->first < x->n_run && st == GGL_OK; x->first += x->at_once)
+        st = run_rows(s, at, x->n_run - x->first < x->at_once ? x->n_run - x->first : x->at_once,
+                      err);
     x->row = x->own;
     return st;
 }
@@ -328,6 +334,7 @@ static ggl_status run(llm_stages *s, const float *input, int64_t n, ggl_error *e
         rows *x = &s->source[k];
         const llm_arch_rows_of *of = &s->of[k];
         x->n = llm_rows_made(s->of, k, n);
+        x->n_run = llm_rows_run(of, x->n);
         if (x->n < 1)
             return no_rows(of, n, err);
         if (of->is_input) {
@@ -335,7 +342,7 @@ static ggl_status run(llm_stages *s, const float *input, int64_t n, ggl_error *e
             continue;
         }
         x->first = 0;
-        st = s->is_read && k + 1 == s->n_sources ? gather_inputs(s, k, x->n, err)
+        st = s->is_read && k + 1 == s->n_sources ? gather_inputs(s, k, x->n_run, err)
                                                  : run_stage(s, k, err);
     }
     /* the last stage, which is large, has what it reads */

@@ -168,7 +168,7 @@ TEST(over_rows) {
          "around(rows, first, k) needs the name that the stage is over"},
         {OVER "stage b over a:\n  return a * token\n" PLAIN, "a stage over rows has no token"},
         {OVER "stage b over a(every = 0):\n  return a\n" PLAIN, "'0' is 0; 1 to"},
-        {OVER "stage b over a(from = -1):\n  return a\n" PLAIN, "-1"},
+        {OVER "stage b over a(from = -1025):\n  return a\n" PLAIN, "-1"},
         {OVER "stage b over a(count = -1):\n  return a\n" PLAIN, "-1"},
         {OVER "stage b over a(count = 2, count = 3):\n  return a\n" PLAIN,
          "each once, not 'count'"},
@@ -302,7 +302,7 @@ TEST(tiles) {
         {SEEN UNSIZED "), by = \"longest\", most = 4)\n" PLAIN,
          "tiles of one size go with a picture of one size"},
         {SEEN UNSIZED "), by = \"ratio\", most = 4)\n" PLAIN, "tiles by ratio need a size"},
-        {SEEN UNSIZED "), by = \"ratio\", most = 4, size = 4)\n" PLAIN, "need `above`"},
+        {SEEN UNSIZED "), by = \"ratio\", most = 4, size = 4)\n" PLAIN, "nothing reads 'seen'"},
         {SEEN PICTURE "), by = \"windows\", size = 3)\n" PLAIN,
          "tiles by windows need a size that is a multiple of 2 pixels"},
         {SEEN UNSIZED "), by = \"windows\", size = 4)\n" PLAIN,
@@ -333,8 +333,59 @@ TEST(tiles) {
          "), by = \"fit\", most = 4, above = 0, fit = \"pad\", woven = 1, unpad = 1)\n" PLAIN,
          "nothing reads 'seen'"},
         {"input seen [2, 2, 3] from " PICTURE ", places = 2)\n" PLAIN, "'2' is 2; 0 to 1"},
+        {SEEN PICTURE "), by = \"ratio\", most = 4, size = 4, woven = 3)\n" PLAIN,
+         "'3' is 3; 0 to 2"},
+        {SEEN PICTURE ", block = 2), by = \"ratio\", most = 4, size = 4, woven = 2)\n" PLAIN,
+         "this needs the rows of a square, line by line"},
+        {SEEN PICTURE "), by = \"ratio\", most = 4, size = 4, woven = 2)\n" PLAIN,
+         "nothing reads 'seen'"},
         {"input seen [2, 2, 3] from " PICTURE ", line = 2)\n" PLAIN,
          "a text of less than 64 bytes is expected"},
+    };
+    check_faults(rows, sizeof rows / sizeof *rows);
+}
+
+#define PLANE "input seen [2, 2, 3] from " PICTURE ")\n"
+#define ENDS  "rows = a\n"
+
+TEST(planes) {
+    static const fault rows[] = {
+        {PLANE "stage a over seen(windows = 2, filled = 1):\n"
+               "  return flat(seen) + 0 * sum(flat(token_embd))\n" ENDS,
+         ""},
+        {PLANE "stage a over seen(filled = 1):\n  return flat(seen)\n" ENDS,
+         "only windows of at most 1024 lines and columns can be filled"},
+        {PLANE "stage a over seen(windows = 2, filled = 2):\n  return flat(seen)\n" ENDS,
+         "'2' is 2; 0 to 1"},
+        {PLANE "stage a over seen(windows = 2, step = 2):\n  return flat(seen)\n" ENDS,
+         "rows in windows have no 'step'"},
+        {PLANE "stage a over seen(windows = 2, filled = 1):\n  return flat(plane_around(seen, "
+               "3))\n" ENDS,
+         "rows that fill windows, or ask, have none around them"},
+        {PLANE "stage a over seen(from = -1025):\n  return flat(seen)\n" ENDS, "-1024 to"},
+        {PLANE "stage a over seen(windows = 2, from = -1):\n  return flat(seen)\n" ENDS,
+         "rows before the patches are in no window"},
+        {PLANE "stage a over seen(step = 2):\n  return flat(plane_around(seen, 2))\n" ENDS,
+         "a row is in the middle of an odd number"},
+        {PLANE "stage b over seen(asks = 1, from = 1):\n  return flat(seen)\nstage a over b:\n"
+               "  return b\n" ENDS,
+         "a stage that asks has no other options"},
+        {PLANE "stage a over seen(asks = 1):\n  return flat(seen)\n" ENDS,
+         "a stage that asks has no other options, and is not the last one"},
+        {PLANE "stage b over seen:\n  return flat(seen)\nstage a over b(windows = 2):\n"
+               "  return b\n" ENDS,
+         "windows of rows of a stage are filled"},
+        {PLANE "stage b over seen(every = 2):\n  return flat(seen)\nstage a over b(step = 2):\n"
+               "  return b\n" ENDS,
+         "this needs the rows of a square, line by line"},
+        {PLANE "stage b over seen(from = -1):\n  return flat(seen)\nstage a over b:\n"
+               "  return b * b.lines\n" ENDS,
+         "this needs the rows of a square, line by line"},
+        {"input seen [2, 2, 3] from " PICTURE ", first = 1)\n"
+         "stage a over seen:\n  return flat(plane_around(seen, 3))\n" ENDS,
+         "this needs the rows of a square, line by line"},
+        {PLANE "stage a over seen:\n  return flat(plane_around(flat(seen), 3))\n" ENDS,
+         "plane_around(rows, k) needs the name that the stage is over"},
     };
     check_faults(rows, sizeof rows / sizeof *rows);
 }

@@ -440,6 +440,71 @@ TEST(windows_in_pieces) {
     ggl_backend_close(cpu);
 }
 
+/* A plane of 5 x 5 rows: windows that are filled, every other line and column, the squares around these, and rows before. */
+TEST(planes) {
+    enum { SIDE = 5, ROWS = SIDE * SIDE, HALF = 3, N_OUT = 8 };
+    float in[ROWS * 3];
+    int32_t yx[ROWS][2];
+    ggl_error err = {0};
+    ggl_backend *cpu = NULL;
+    llm_model *m = NULL;
+    llm_stages *s = NULL;
+    const float *out;
+    int64_t n = 0;
+    REQUIRE(tiny_model_write(
+        test_path("planes.gguf"),
+        "arch tiny\nlanguage 2\ntoken_embd [16, 8]\n"
+        "input patch [1, 1, 3] from picture(patch = 1, size = 5, mean = 0, std = 1)\n"
+        "stage e over patch(windows = 2, filled = 1):\n  a, b = split(patch.window, 1, 1)\n"
+        "  return concat(flat(patch), reshape(0 * sum(flat(patch)) + patch.y, 1), reshape(0 * "
+        "sum(flat(patch)) + patch.x, 1), b - a, reshape(0 * sum(flat(patch)) + patch.lines, 1), "
+        "0 * sum(flat(token_embd)))\n"
+        "stage f over e(step = 2):\n  return flat(sum(plane_around(e, 3), 1))\n"
+        "stage g over f(from = -2):\n  return f * 1\nrows = g\n",
+        0.7f));
+    REQUIRE_OK(llm_model_open(&m, test_path("planes.gguf"), NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
+    llm_session_params p = llm_session_default();
+    p.backend = &cpu;
+    p.n_backends = 1;
+    REQUIRE_OK(llm_stages_new(&s, m, &p, 0, &err), &err);
+    for (int i = 0; i < ROWS; i++) {
+        yx[i][0] = i / SIDE, yx[i][1] = i % SIDE;
+        for (int k = 0; k < 3; k++)
+            in[3 * i + k] = (float)(i * i);
+    }
+    const llm_row_places places = {.yx = yx[0]};
+    llm_stages_place(s, &places);
+    REQUIRE_OK(llm_stages_run(s, in, ROWS, &out, &n, &err), &err);
+    CHECK_INT(n, 2 + HALF * HALF);
+    for (int i = 0; i < 2 * N_OUT; i++)
+        CHECK(out[i] == 0);
+    for (int i = 0; i < HALF * HALF; i++) {
+        float want[N_OUT] = {0};
+        for (int j = 0; j < 9; j++) {
+            const int y = i / HALF * 2 + j / 3 - 1, x = i % HALF * 2 + j % 3 - 1;
+            if (y < 0 || y >= SIDE || x < 0 || x >= SIDE)
+                continue;
+            const float own[] = {in[3 * (y * SIDE + x)],
+                                 in[3 * (y * SIDE + x)],
+                                 in[3 * (y * SIDE + x)],
+                                 (float)y,
+                                 (float)x,
+                                 4,
+                                 SIDE,
+                                 0};
+            for (int k = 0; k < N_OUT; k++)
+                want[k] += own[k];
+        }
+        for (int k = 0; k < N_OUT; k++)
+            CHECK_MSG(out[N_OUT * (i + 2) + k] == want[k], "%d, %d: %g, not %g", i, k,
+                      (double)out[N_OUT * (i + 2) + k], (double)want[k]);
+    }
+    llm_stages_free(s);
+    llm_model_free(m);
+    ggl_backend_close(cpu);
+}
+
 static ggl_status read_once(llm_session *s, int slot, const int32_t *id, int64_t n, bool *is_found,
                             ggl_error *err) {
     const ggl_status st = llm_session_find_read(s, slot, id, n, is_found, err);

@@ -20,7 +20,7 @@ import late_senses  # noqa: E402
 sys.path = [path for path in sys.path if not path.endswith("tests/numpy")]  # it has modules of the same names as libraries
 import torch  # noqa: E402
 import transformers  # noqa: E402
-from PIL import Image  # noqa: E402
+from PIL import Image, ImageOps  # noqa: E402
 
 N_TEXT = 16
 
@@ -118,6 +118,14 @@ class Saved(Case):
         if found["missing_keys"] or found["unexpected_keys"] or found["mismatched_keys"]:
             raise SystemExit(f"names: {found}")
         return model.eval(), shapes
+
+
+class Published(Saved):
+    """The same, with a configuration of the folder that is not transformers'. `published` is that, `written` the class it names."""
+
+    def line(self, name):
+        line = super().line(name)  # or that of the whole
+        return line | {"config": {**self.published, "architectures": [self.written]}}
 
 
 def double(x):
@@ -224,7 +232,7 @@ def qwen35_whole():
                 parts, [[40, 30], [70, 30]], words=("<|vision_start|>", "<|vision_end|>"))
 
 
-def minicpm(mode="16x"):
+def minicpm(mode="16x", of="MiniCPMV4_6ForConditionalGeneration"):
     from transformers.models.minicpmv4_6.image_processing_pil_minicpmv4_6 import MiniCPMV4_6ImageProcessorPil
     vision = {"num_hidden_layers": 3, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "image_size": 280, "patch_size": 4}
     processor = {"patch_size": 4, "scale_resolution": 40, "max_slice_nums": 4, "slice_mode": True, "downsample_mode": mode, "resample": 3, "image_mean": [0.5] * 3, "image_std": [0.4] * 3}
@@ -245,19 +253,19 @@ def minicpm(mode="16x"):
     text = text_config("qwen3_5_text", rope_parameters=rope, num_hidden_layers=4, layer_types=["linear_attention"] * 3 + ["full_attention"], vocab_size=260,
                        linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=8, linear_value_head_dim=8, linear_conv_kernel_dim=4, tie_word_embeddings=True) | {"head_dim": 16}
     config = {"text_config": text, "vision_config": vision, "insert_layer_id": 1, "downsample_mode": mode, "image_token_id": 3, "tie_word_embeddings": True}
-    case = Case("picture", "MiniCPMV4_6ForConditionalGeneration", config, processor, ("model.vision_tower.", "model.merger."), parts, [[40, 30], [9, 70], [90, 50]])
+    case = Case("picture", of, config, processor, ("model.vision_tower.", "model.merger."), parts, [[40, 30], [9, 70], [90, 50]])
     case.seen = seen
     return case
 
 
-def minicpm_whole():
+def minicpm_whole(*more):
     """Its text part turns the rows of a picture as words."""
-    of = minicpm()
+    of = minicpm(*more)
     of.kind, of.words, of.tower, of.media = "whole", ("<image>", "</image>", "<slice>", "</slice>"), ("",), [[40, 30], [70, 30]]
 
     def parts(model, picture):
         x, more = of.seen(picture)
-        n = [int(y.prod()) // 16 for y in more["target_sizes"]]
+        n = [int(y.prod()) // (16 if more["downsample_mode"] == "16x" else 4) for y in more["target_sizes"]]
         out = ["<image>", n[0], "</image>"]
         for k, size in enumerate(n[1:]):
             out += ["\n"] * (k > 0 and k % x["grids"][0][1] == 0) + ["<slice>", size, "</slice>"]
@@ -379,6 +387,114 @@ def granite4_whole():
         return [len(rows(model, picture)[0]), "\n"], of.seen(picture)
 
     of.parts = parts
+    return of
+
+
+def ocr_seen(picture, whole, tile, most):
+    """As DeepSeek-OCR's own code prepares a picture: the whole, and tiles if a side is longer than one; [n, 3, size, size] each, tiles' columns and lines."""
+    def values(x):
+        return torch.tensor(np.asarray(x, np.float64) / 255 * 2 - 1).permute(2, 0, 1)
+
+    seen = values(ImageOps.pad(picture, (whole, whole), color=(127, 127, 127)))[None]
+    if max(picture.size) <= tile:
+        return seen, None, (1, 1)
+    own, best, far = picture.size[0] / picture.size[1], (1, 1), float("inf")
+    for nx, ny in sorted({(x, y) for x in range(1, most + 1) for y in range(1, most + 1) if 2 <= x * y <= most}, key=lambda g: g[0] * g[1]):
+        off = abs(own - nx / ny)
+        if off < far or (off == far and picture.size[0] * picture.size[1] > 0.5 * tile * tile * nx * ny):
+            best, far = (nx, ny), off
+    big = values(picture.resize((tile * best[0], tile * best[1])))
+    return seen, torch.stack([big[:, y * tile : (y + 1) * tile, x * tile : (x + 1) * tile] for y in range(best[1]) for x in range(best[0])]), best
+
+
+def deepseek_ocr():
+    """DeepSeek-OCR has the towers of Unlimited OCR, which transformers saves with the published names."""
+    sam = {"hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 2, "image_size": 64, "patch_size": 4, "mlp_dim": 96, "output_channels": 12, "window_size": 6,
+           "global_attn_indexes": [1], "downsample_channels": [20, 32]}
+    encoder = {"hidden_size": 32, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 56, "patch_size": 14}
+    text = {"hidden_size": N_TEXT, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 64, "moe_intermediate_size": 8,
+            "n_routed_experts": 2, "n_shared_experts": 1, "num_experts_per_tok": 1}
+
+    def parts(model, picture):
+        whole, tiles, grid = ocr_seen(picture, 64, 40, 9)
+        more = {} if tiles is None else {"pixel_values_local": tiles, "num_local_patches": [len(tiles)], "patches_grid": [list(grid)]}
+        return [features(model.get_image_features(whole, **more, return_dict=True)), "\n"]
+
+    case = Published("picture", "UnlimitedOcrForConditionalGeneration", {"text_config": text, "vision_config": {"sam_config": sam, "encoder_config": encoder}},
+                     {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}, ("model.sam_model.", "model.vision_model.", "model.projector.", "model.image_newline", "model.view_seperator"),
+                     parts, [[40, 30], [90, 50], [30, 60], [200, 90]])
+    case.written = "DeepseekOCRForCausalLM"
+    towers = {"clip-l-14-224": {"heads": 2, "image_size": 56, "layers": 2, "patch_size": 14, "width": 32},
+              "sam_vit_b": {"downsample_channels": [20, 32], "global_attn_indexes": [1], "heads": 2, "layers": 3, "width": 24, "window_size": 6}}
+    case.published = {"candidate_resolutions": [[1024, 1024]], "global_view_pos": "head", "language_config": {"hidden_size": N_TEXT}, "tile_tag": "2D",
+                      "projector_config": {"input_dim": 64, "n_embed": N_TEXT, "projector_type": "linear"},
+                      "vision_config": {"image_size": 64, "mlp_ratio": 3.7362, "model_name": "deeplip_b_l", "model_type": "vision", "width": towers}}
+    return case
+
+
+def deepseek_ocr_whole():
+    """Without an answer, Unlimited OCR's text part is DeepSeek-OCR's."""
+    of = deepseek_ocr()
+    of.kind, of.tower, of.media = "whole", ("",), [[40, 30], [90, 50]]
+    rows = of.parts
+    of.config["image_token_id"] = 3
+    text = {"vocab_size": 258, "num_hidden_layers": 2, "first_k_dense_replace": 1, "n_routed_experts": 4, "num_experts_per_tok": 2, "max_position_embeddings": 512, "rms_norm_eps": 1e-6}
+    of.config["text_config"] |= text
+    of.published["language_config"] |= of.config["text_config"] | {"use_mla": False, "kv_lora_rank": None, "qk_nope_head_dim": 0, "v_head_dim": 0, "qk_rope_head_dim": 0, "lm_head": True,
+                                                                   "rm_head": False, "topk_method": "greedy", "n_group": 1, "topk_group": 1, "torch_dtype": "bfloat16"}
+
+    def parts(model, picture):
+        whole, tiles, grid = ocr_seen(picture, 64, 40, 9)
+        more = {} if tiles is None else {"pixel_values_local": tiles, "num_local_patches": [len(tiles)], "patches_grid": [list(grid)]}
+        return [len(rows(model, picture)[0]), "\n"], {"pixel_values": whole, **more}
+
+    of.parts = parts
+    return of
+
+
+def deepseek_ocr2():
+    """It has 256 queries for the whole and 144 for a tile, so that pictures have the sides of a real one in patches."""
+    sam = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 1, "image_size": 128, "patch_size": 2, "mlp_dim": 32, "output_channels": 6, "window_size": 14,
+           "global_attn_indexes": [1], "downsample_channels": [8, 16]}
+    encoder = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-6, "vocab_size": 4,
+               "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0}}
+    text = {"hidden_size": N_TEXT, "intermediate_size": 16, "num_hidden_layers": 2, "mlp_layer_types": ["dense", "sparse"], "num_attention_heads": 2, "num_key_value_heads": 2,
+            "vocab_size": 258, "moe_intermediate_size": 8, "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "max_position_embeddings": 2048, "rms_norm_eps": 1e-6,
+            "bos_token_id": None, "eos_token_id": None}
+
+    def seen(picture):
+        whole, tiles, _ = ocr_seen(picture, 128, 96, 6)
+        return {"pixel_values": whole} | ({} if tiles is None else {"pixel_values_local": tiles, "num_local_patches": [len(tiles)]})
+
+    def parts(model, picture):
+        return [features(model.get_image_features(**seen(picture), return_dict=True)), "\n"]
+
+    case = Published("picture", "DeepseekOcr2ForConditionalGeneration", {"text_config": text, "vision_config": {"sam_config": sam, "encoder_config": encoder}, "image_token_id": 3},
+                     {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}, ("model.sam_model.", "model.qwen2_model.", "model.projector.", "model.view_seperator"), parts,
+                     [[40, 30], [150, 100]])
+    case.seen, case.written = seen, "DeepseekOCR2ForCausalLM"
+    towers = {"qwen2-0-5b": {"dim": 16, "intermediate_size": 24, "layers": 2, "heads": 4, "kv_heads": 2},
+              "sam_vit_b": {"downsample_channels": [8, 16], "global_attn_indexes": [1], "heads": 1, "layers": 2, "width": 8, "window_size": 14}}
+    case.published = {"candidate_resolutions": [[1024, 1024]], "global_view_pos": "head", "tile_tag": "2D", "projector_config": {"input_dim": 16, "n_embed": N_TEXT, "projector_type": "linear"},
+                      "language_config": {k: v for k, v in text.items() if k != "mlp_layer_types"} | {"first_k_dense_replace": 1, "use_mla": False},
+                      "vision_config": {"image_size": 128, "mlp_ratio": 3.7362, "model_name": "deepencoderv2", "model_type": "vision", "width": towers}}
+    return case
+
+
+def deepseek_ocr2_own():
+    """As transformers configures it."""
+    of = deepseek_ocr2()
+    return Saved("picture", of.of, of.config, of.processor, of.tower, of.parts, [[40, 30]])
+
+
+def deepseek_ocr2_whole(own=False):
+    of = deepseek_ocr2()
+    if own:
+        of = Saved("picture", of.of, of.config, of.processor, of.tower, of.parts, of.media)
+        of.seen = deepseek_ocr2().seen
+    of.kind, of.tower, of.media = "whole", ("",), [[40, 30]]
+    rows = of.parts
+    of.parts = lambda model, picture: ([len(rows(model, picture)[0]), "\n"], of.seen(picture))
     return of
 
 
@@ -1077,7 +1193,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True)}
+CASES = {"deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True)}
 
 
 def main():

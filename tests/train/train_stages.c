@@ -60,6 +60,21 @@ enum { N_CTX = 24, N_BATCH = 48, N_SEQ = 3, N = 9 + 5 + 12, SAMPLES = 14, MOST =
     "stage joined over eye(every = 4) \"mm.\":\n  join [64, 16] bias\n"                            \
     "  return linear(flat(around(eye, 0, 4)), join)\nrows = joined\n"
 
+/* Rows of a plane: windows that are filled, every other line and column of what squares of it become, and a row before them. */
+#define EYE_IN_PLANES                                                                              \
+    "arch \"tinyeye\"\nlanguage 2\n"                                                               \
+    "input patch [2, 2, 3] from picture(patch = 2, size = 8, mean = 0, std = 1)\n"                 \
+    "stage eye over patch(windows = 3, filled = 1) \"enc.\":\n  conv1 [12, 16]\n"                  \
+    "  x = linear(flat(patch), conv1)\n  q [16, 16]\n  k [16, 16]\n"                               \
+    "  return x + attention(heads(linear(x, q), 2), heads(linear(x, k), 2), heads(x, 2), "         \
+    "within = patch.window)\n"                                                                     \
+    "stage half over eye(step = 2) \"enc.\":\n  conv2 [3, 3, 16, 16]\n"                            \
+    "  return tanh(conv_plane(plane_around(eye, 3), conv2))\n"                                     \
+    "stage queries over half(asks = 1) \"enc.\":\n  ask [16]\n  conv3 [16, 16]\n"                  \
+    "  h = heads(linear(half + ask, conv3), 2)\n  return half + attention(h, h, h)\n"              \
+    "stage joined over queries(from = -1) \"mm.\":\n  join [16, 16] bias\n"                        \
+    "  return linear(queries, join)\nrows = joined\n"
+
 typedef struct model {
     llm_arch *arch, *eye_arch;
     llm_arch_toy *toy, *eye;
@@ -187,6 +202,7 @@ static const struct {
 } cases[] = {{TEXT("given(token_embd[token])"), EYE, false},
              {TEXT("given(token_embd[token], together = 1)"), EYE, false},
              {TEXT("given(token_embd[token])"), EYE_IN_WINDOWS, false},
+             {TEXT("given(token_embd[token])"), EYE_IN_PLANES, false},
              {EAR, NULL, true},
              {"t5", NULL, true},
              {"bart", NULL, true},

@@ -732,6 +732,58 @@ TEST(woven_tiles) {
     llm_picture_free(p);
 }
 
+/* Tiles that are parts of their own: rows stand line by line through those of a line. Their number follows from the picture's longer side. */
+TEST(tiles_in_lines) {
+    llm_picture_tiles t;
+    llm_picture_order o;
+    ggl_error err = {0};
+    int32_t place[3 * 8];
+    llm_arch_picture rule = {
+        .patch = 2,
+        .size = 16,
+        .block = 1,
+        .fit = LLM_FIT_PIL_PAD,
+        .std = {1, 1, 1},
+        .tiles = {.by = LLM_TILES_RATIO, .least = 2, .most = 9, .size = 10, .in_lines = true}};
+    REQUIRE_OK(llm_picture_tiles_for(&t, &rule, 10, 3, "x", &err), &err);
+    CHECK_INT(t.nx, 0);
+    REQUIRE_OK(llm_picture_tiles_for(&t, &rule, 11, 4, "x", &err), &err);
+    CHECK_INT(t.nx, 3);
+    CHECK_INT(t.ny, 1);
+    CHECK_INT(t.width, 10);
+    for (int k = 0; k < 8; k++) { /* two tiles of 2 x 2 */
+        place[3 * k] = 0;
+        place[3 * k + 1] = k % 4 / 2;
+        place[3 * k + 2] = k % 2 + k / 4 * 2;
+    }
+    REQUIRE_OK(llm_picture_order_new(&o, &rule, place, 8, &err), &err);
+    static const int want[] = {0, 1, 4, 5, 2, 3, 6, 7};
+    CHECK_INT(o.n, 8);
+    for (int k = 0; k < 8 && o.n == 8; k++)
+        CHECK_INT(o.at[k], want[k]);
+    llm_picture_order_fini(&o);
+}
+
+/* As ImageOps.pad of Pillow: halves become even. */
+TEST(padded_as_pillow) {
+    static const int64_t size[][6] = {{40, 30, 64, 48, 0, 8}, {37, 80, 30, 64, 17, 0},
+                                      {64, 5, 64, 5, 0, 30}, /* 29.5 above */
+                                      {64, 3, 64, 3, 0, 30}, /* 30.5 */
+                                      {9, 900, 1, 64, 32, 0}, {7, 7, 64, 64, 0, 0}};
+    ggl_error err = {0};
+    const llm_arch_picture rule = {
+        .patch = 2, .size = 64, .block = 1, .fit = LLM_FIT_PIL_PAD, .std = {1, 1, 1}};
+    for (size_t k = 0; k < sizeof size / sizeof *size; k++) {
+        llm_picture_fit f;
+        REQUIRE_OK(llm_picture_fit_for(&f, &rule, size[k][0], size[k][1], "x", &err), &err);
+        CHECK_INT(f.width, 64);
+        CHECK_INT(f.inner_width, size[k][2]);
+        CHECK_INT(f.inner_height, size[k][3]);
+        CHECK_INT(f.left, size[k][4]);
+        CHECK_INT(f.top, size[k][5]);
+    }
+}
+
 static void expect_seen(int64_t width, int64_t height, int64_t nx, int64_t ny, int64_t left,
                         int64_t right, int64_t top, int64_t bottom) {
     int64_t at[4];

@@ -53,7 +53,7 @@ static ggl_status size_stages(train_reader *r, int64_t n_read, ggl_error *err) {
     for (int k = 0; k < r->n_sources; k++) {
         train_stage *s = &r->stage[k];
         s->n_row = ggl_extents(r->of[k].ne, 0, r->of[k].n_dims, 1);
-        s->n_most = llm_rows_made(r->of, k, r->is.n_most);
+        s->n_most = llm_rows_run(&r->of[k], llm_rows_made(r->of, k, r->is.n_most));
         if (s->n_most < 1)
             return ggl_fail(err, GGL_USAGE,
                             "an input of %" PRId64 " rows, of which the stage '%s' makes none",

@@ -102,20 +102,26 @@ static ggl_status set_numbers(const train_reader *r, const train_plan *p, const 
     return st;
 }
 
+/* How many rows run in stage k. */
+static int64_t n_run(const train_reader *r, int k, const train_read *x) {
+    return r->is.of_text ? x->n[k] : llm_rows_run(&r->of[k], x->n[k]);
+}
+
 /* Sets what the stage reads of those before. */
 static ggl_status set_rows(train_reader *r, int k, int which, train_read *x, ggl_error *err) {
     const train_stage *s = &r->stage[k];
-    const llm_rows_piece piece = {&r->of[k], &x->windows[k], 0, x->n[k]};
+    const int64_t n = n_run(r, k, x);
+    const llm_rows_piece piece = {&r->of[k], &x->windows[k], 0, n};
     ggl_status st = GGL_OK;
     for (int i = 0; i < s->n_inputs[which] && st == GGL_OK; i++) {
         const llm_rows_input *in = &s->input[which][i];
-        float *to = ggl_calloc((size_t)(x->n[k] * in->n), sizeof *to);
+        float *to = ggl_calloc((size_t)(n * in->n), sizeof *to);
         if (!to)
             return no_memory(err);
         llm_rows_gather(&piece, in, x->of->places, x->row[in->source],
                         llm_rows_readable(r->of, k, x->of->n), r->stage[in->source].n_row, to);
-        st = ggl_sched_set(s->plan[which].s, in->name, to, (size_t)(x->n[k] * in->n) * sizeof *to,
-                           x->n[k], err);
+        st =
+            ggl_sched_set(s->plan[which].s, in->name, to, (size_t)(n * in->n) * sizeof *to, n, err);
         ggl_free(to);
     }
     return st;
@@ -124,23 +130,26 @@ static ggl_status set_rows(train_reader *r, int k, int which, train_read *x, ggl
 static ggl_status run_stage(train_reader *r, int k, int which, train_read *x, int64_t n_rows,
                             ggl_error *err) {
     const train_plan *p = &r->stage[k].plan[which];
+    const int64_t n = n_run(r, k, x);
     ggl_status st = ggl_graph_n_stores(p->g) > 0 ? ggl_sched_clear_slot(p->s, 0, err) : GGL_OK;
     if (st == GGL_OK)
-        st = set_numbers(r, p, x, x->n[k], err);
+        st = set_numbers(r, p, x, n, err);
     if (st == GGL_OK && !r->is.of_text)
         st = set_rows(r, k, which, x, err);
     if (st == GGL_OK && which == READ_LEARN)
-        st = set(r, p, "gradient", x->drow[k], x->n[k], err);
+        st = set(r, p, "gradient", x->drow[k], n, err);
     static const int32_t none = 0;
-    return st == GGL_OK ? ggl_sched_run(p->s, x->n[k], n_rows ? NULL : &none, n_rows, err) : st;
+    return st == GGL_OK ? ggl_sched_run(p->s, n, n_rows ? NULL : &none, n_rows, err) : st;
 }
 
 /* Puts rows that came in the order of windows back to where they belong, or the other way round. */
 static void reorder(const train_reader *r, int k, const train_read *x, const float *from, float *to,
                     bool back) {
     const int64_t n_row = r->stage[k].n_row;
-    for (int64_t i = 0; i < x->n[k]; i++) {
-        const int64_t at = llm_rows_number(&x->windows[k], i);
+    for (int64_t i = 0; i < n_run(r, k, x); i++) {
+        const int64_t at = r->is.of_text ? i : llm_rows_kept(&r->of[k], &x->windows[k], i, x->n[k]);
+        if (at < 0)
+            continue;
         memcpy(to + (back ? at : i) * n_row, from + (back ? i : at) * n_row,
                (size_t)n_row * sizeof *to);
     }
@@ -156,7 +165,7 @@ static ggl_status look(train_reader *r, int k, train_read *x, ggl_error *err) {
         st = llm_rows_find_windows(&r->of[k], &r->of[r->of[k].over], x->of->places, x->n[k],
                                    &x->windows[k], err);
     if (st == GGL_OK)
-        st = run_stage(r, k, READ_LOOK, x, x->n[k], err);
+        st = run_stage(r, k, READ_LOOK, x, n_run(r, k, x), err);
     if (st == GGL_OK)
         reorder(r, k, x, ggl_sched_output(r->stage[k].plan[READ_LOOK].s, 0), x->row[k], true);
     return st;
@@ -167,8 +176,8 @@ static ggl_status learn(train_reader *r, int k, train_read *x, ggl_error *err) {
     const train_stage *s = &r->stage[k];
     const train_plan *p = &s->plan[READ_LEARN];
     float *own = x->drow[k];
-    if (x->windows[k].order) {
-        if (!(x->drow[k] = ggl_calloc((size_t)(x->n[k] * s->n_row), sizeof(float)))) {
+    if (x->windows[k].order || n_run(r, k, x) != x->n[k]) {
+        if (!(x->drow[k] = ggl_calloc((size_t)(n_run(r, k, x) * s->n_row), sizeof(float)))) {
             x->drow[k] = own;
             return no_memory(err);
         }
@@ -176,13 +185,13 @@ static ggl_status learn(train_reader *r, int k, train_read *x, ggl_error *err) {
         ggl_free(own);
     }
     ggl_status st =
-        run_stage(r, k, READ_LEARN, x, ggl_graph_n_outputs(p->g) > 1 ? x->n[k] : 0, err);
+        run_stage(r, k, READ_LEARN, x, ggl_graph_n_outputs(p->g) > 1 ? n_run(r, k, x) : 0, err);
     for (int o = 1; o < ggl_graph_n_outputs(p->g) && st == GGL_OK; o++)
         for (int i = 0; i < s->n_inputs[READ_LEARN]; i++) {
             const llm_rows_input *in = &s->input[READ_LEARN][i];
             if (strcmp(in->name, ggl_graph_get_output(p->g, o)->name) != 0)
                 continue;
-            const llm_rows_piece piece = {&r->of[k], &x->windows[k], 0, x->n[k]};
+            const llm_rows_piece piece = {&r->of[k], &x->windows[k], 0, n_run(r, k, x)};
             llm_rows_scatter(&piece, in, ggl_sched_output(p->s, o),
                              llm_rows_readable(r->of, k, x->of->n), r->stage[in->source].n_row,
                              x->drow[in->source]);

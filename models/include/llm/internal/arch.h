@@ -257,7 +257,8 @@ typedef enum llm_arch_fit {
     LLM_FIT_FILL, /* as large as it can be in its own shape: sides of whole blocks, rounded down, with `most` pixels at most; stretched */
     LLM_FIT_STEPS, /* its own size, or smaller by steps of a fiftieth of it, until it has at most `most` pixels: sides rounded up to whole blocks; stretched */
     LLM_FIT_PATCHES, /* as large as it can be with as many patches as are whole in it, but at least and at most those of `least` and `most` pixels: sides rounded up to whole blocks; stretched */
-    LLM_FIT_WITHIN /* its own size, made smaller if its whole patches have more than `most` pixels, or a side more than `size`; in whole blocks, at their left and top */
+    LLM_FIT_WITHIN, /* its own size, made smaller if its whole patches have more than `most` pixels, or a side more than `size`; in whole blocks, at their left and top */
+    LLM_FIT_PIL_PAD /* as PAD, rounded as Pillow's ImageOps.pad does */
 } llm_arch_fit;
 
 /* True for fits with a number of pixels, `most`; the others have a size. */
@@ -311,7 +312,7 @@ typedef struct llm_arch_tiles {
     llm_arch_tiling by;
     int64_t least, most;
     int64_t size; /* of RATIO and WINDOWS: pixels of a tile's side; the others have the picture's */
-    double above; /* of RATIO */
+    double above; /* of RATIO; 0: a picture is seen in tiles if a side is longer than `size` */
     int n_grid;
     int32_t grid
         [LLM_ARCH_MAX_GRIDS]
@@ -321,8 +322,9 @@ typedef struct llm_arch_tiles {
     uint8_t color[3];
     bool whole_first; /* before the tiles; else after them */
     bool always;      /* of FIT: also of a small picture */
-    bool woven; /* all tiles are one part, whose rows stand line by line, through all of them */
-    bool unpad; /* without the rows that show only what is around the picture */
+    bool woven;    /* all tiles are one part, whose rows stand line by line, through all of them */
+    bool in_lines; /* each is a part; their rows stand line by line, through all tiles of a line */
+    bool unpad;    /* without the rows that show only what is around the picture */
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT];     /* before and after all tiles */
     char tile[LLM_ARCH_TEXT], tile_end[LLM_ARCH_TEXT]; /* before and after each */
     char next[LLM_ARCH_TEXT], line[LLM_ARCH_TEXT]; /* between two of a line, between two lines */
@@ -379,6 +381,18 @@ static inline int64_t llm_arch_picture_entries(const llm_arch_picture *p) {
                                              : 4;
 }
 
+/* True for fits that make each picture a square of `size`. */
+static inline bool llm_arch_fit_is_square(llm_arch_fit fit) {
+    return fit == LLM_FIT_STRETCH || fit == LLM_FIT_PAD || fit == LLM_FIT_CROP ||
+           fit == LLM_FIT_PIL_PAD;
+}
+
+/* True if the rows of each picture, and of each tile, are those of a square, line by line. */
+static inline bool llm_arch_picture_is_plane(const llm_arch_picture *p) {
+    return p->patch > 0 && p->block == 1 && p->first == 0 && llm_arch_fit_is_square(p->fit) &&
+           !p->tiles.woven;
+}
+
 /* Rows of an input that the caller prepares, or those that a stage over rows returns. */
 typedef struct llm_arch_rows_of {
     const char *name;         /* owned by the descriptor */
@@ -400,7 +414,29 @@ typedef struct llm_arch_rows_of {
         beyond; /* 1: it reads and makes rows of what follows a sound, too; others read none of these */
     int64_t
         windows; /* it reads them in the order of squares of a picture, of so many lines and columns of patches; 0: in their own */
+    bool
+        filled; /* all these squares are whole: beyond the picture's edges they have rows of zeros, and what is made of those is dropped */
+    bool is_plane; /* its rows are all those of a square, line by line */
+    bool
+        asks; /* as many rows of zeros run behind those that it reads, and what is made of these alone is its result */
+    int64_t step; /* of a plane: it has the rows of each step-th line and column; 0 or 1: all */
 } llm_arch_rows_of;
+
+/* The lines and columns of n rows of a plane: a square's, or a line of rows that are no square's. */
+typedef struct llm_arch_plane {
+    int64_t ny, nx;
+} llm_arch_plane;
+static inline llm_arch_plane llm_arch_plane_of(int64_t n) {
+    int64_t side = 0;
+    while (side * side < n)
+        side++;
+    const llm_arch_plane square = {side, side}, line = {1, n};
+    return side * side == n ? square : line;
+}
+/* Returns how many of n lines, or columns, are each step-th one. */
+static inline int64_t llm_arch_steps(int64_t n, int64_t step) {
+    return (n + step - 1) / step;
+}
 
 /* Returns how many rows the stage has of a block. */
 static inline int64_t llm_arch_rows_each(const llm_arch_rows_of *x) {
@@ -411,6 +447,10 @@ static inline int64_t llm_arch_rows_each(const llm_arch_rows_of *x) {
 static inline int64_t llm_arch_rows_over(const llm_arch_rows_of *x, int64_t n) {
     if (x->block > 0)
         return (n + x->block - 1) / x->block * llm_arch_rows_each(x);
+    if (x->step > 1) {
+        const llm_arch_plane p = llm_arch_plane_of(n);
+        return llm_arch_steps(p.ny, x->step) * llm_arch_steps(p.nx, x->step);
+    }
     const int64_t all = n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
     return (x->count > 0 && all > x->count ? x->count : all) + (all > 0 ? 2 * x->ends : 0);
 }

@@ -19,7 +19,9 @@ typedef enum llm_rows_part {
     LLM_ROWS_X,      /* i32 */
     LLM_ROWS_CORNER, /* i32 [llm_arch_picture_entries]: those in a table around them, */
     LLM_ROWS_SHARE,  /* f32 [llm_arch_picture_entries]: and the share of each */
-    LLM_ROWS_WINDOW /* f32 [2]: of the stage's rows, the first one in the window of a row, and the one behind the last */
+    LLM_ROWS_WINDOW, /* f32 [2]: of the stage's rows, the first one in the window of a row, and the one behind the last */
+    LLM_ROWS_LINES,  /* i32: how many lines the plane has; 0 where it is no square */
+    LLM_ROWS_PLANE /* f32: the rows of the square of k x k lines and columns of the plane around each; zeros beyond its edges */
 } llm_rows_part;
 typedef struct llm_rows_input {
     const char *name; /* of the graph's input */
@@ -27,10 +29,11 @@ typedef struct llm_rows_input {
     int64_t first, k;
     llm_rows_part part; /* what of them; with a place, k is 1 and first 0 */
     int64_t n;          /* numbers for each row of the stage */
+    bool of_stage;      /* the source is a stage, whose places are those of its plane */
 } llm_rows_input;
 enum { LLM_MAX_ROWS_INPUTS = LLM_ARCH_MAX_SOURCES * 2 };
 
-/* Lists the inputs of rows that the graph of a stage needs, built with this result: "rows.NAME", "rows.NAME.FIRST.K" and "rows.NAME.PART". Returns their
+/* Lists the inputs of rows that the graph of a stage needs, built with this result: "rows.NAME", "rows.NAME.FIRST.K", "rows.NAME.plane.K" and "rows.NAME.PART". Returns their
  * number; -1: there are more than LLM_MAX_ROWS_INPUTS. The names are the graph's. */
 GGL_INTERNAL_API int llm_rows_inputs(const ggl_graph *g, const llm_arch_result *built,
                                      llm_rows_input out[LLM_MAX_ROWS_INPUTS]);
@@ -75,14 +78,35 @@ static inline int64_t llm_rows_readable(const llm_arch_rows_of *of, int k, int64
                                       : llm_rows_real(of, of[k].over, n);
 }
 
+/* Returns the row of what the stage is over, of n, at which its i-th row is, but of one in blocks; negative: none. */
+static inline int64_t llm_rows_below(const llm_arch_rows_of *of, int64_t i, int64_t n) {
+    if (i >= 0 && of->step > 1) {
+        const llm_arch_plane all = llm_arch_plane_of(n);
+        const int64_t across = llm_arch_steps(all.nx, of->step);
+        return (i / across * all.nx + i % across) * of->step;
+    }
+    return i < 0 ? i : (i - of->ends) * of->every + of->from;
+}
+
+/* Returns how many rows run in the stage for the n that it makes: with those that fill its windows, and those that are asked. */
+static inline int64_t llm_rows_run(const llm_arch_rows_of *of, int64_t n) {
+    const llm_arch_plane p = llm_arch_plane_of(n);
+    const int64_t w = of->windows;
+    return of->filled ? llm_arch_steps(p.ny, w) * llm_arch_steps(p.nx, w) * w * w
+           : of->asks ? 2 * n
+                      : n;
+}
+
 /* The order of rows in windows of a picture; all NULL and 0: they are in their own. */
 typedef struct llm_rows_windows {
-    int64_t *order; /* the number of the k-th row in the order of what the stage is over */
+    int64_t *
+        order; /* the number of the k-th row in the order of what the stage is over; -1: a row that fills a window */
     float (*window)
         [2]; /* the first row in the window of the k-th one, and the one behind the last, counted in this order */
-    size_t cap_order, cap_window;
+    int32_t (*yx)[2]; /* of windows that are filled: the line and column of the k-th row */
+    size_t cap_order, cap_window, cap_yx;
 } llm_rows_windows;
-/* Finds it for a stage of n rows over `below`; without places, all rows are in one window. GGL_NOMEM. */
+/* Finds it for a stage that makes n rows over `below`; without places, all rows are in one window, but of windows that are filled. GGL_NOMEM. */
 GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_rows_find_windows(const llm_arch_rows_of *of,
                                                                 const llm_arch_rows_of *below,
                                                                 const llm_row_places *places,
@@ -94,7 +118,13 @@ static inline int64_t llm_rows_number(const llm_rows_windows *w, int64_t k) {
     return w->order ? w->order[k] : k;
 }
 
-/* Rows first .. first + m - 1 of a stage. */
+/* Returns which of the n rows that the stage makes its k-th row is, of those that run; negative: none. */
+static inline int64_t llm_rows_kept(const llm_arch_rows_of *of, const llm_rows_windows *w,
+                                    int64_t k, int64_t n) {
+    return of->asks ? k - n : llm_rows_number(w, k);
+}
+
+/* Rows first .. first + m - 1 of those that run in a stage. */
 typedef struct llm_rows_piece {
     const llm_arch_rows_of *of;
     const llm_rows_windows *windows;
