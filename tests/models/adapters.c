@@ -106,7 +106,7 @@ static ggl_graph *build(fixture *f, const llm_adapter_use *use, size_t n, char *
  * for example as a convolution's taps. Any other refusal is a failure. */
 static bool may_be_refused(const char *name, const ggl_error *err) {
     static const char *const part[] = {
-        "conv.weight", "conv1.weight", "conv2.weight", "conv_base",      "ssm_conv1d",
+        "conv.weight", "conv1.weight", "conv2.weight", "conv_base",      "conv1d",
         "ssm_a",       "ssm_d",        "_norm.",       "time_mix_first", "compressor_ape",
         "token_types", "attn_rel_b",   "rel_embd"};
     if (strcmp(name, "mel_filters.weight") ==
