@@ -71,7 +71,8 @@ def row_fixed(row, d):
 
 
 def check(rows, shipped):
-    faults, files = [], {row[FILE].strip("`"): row for row in rows}
+    files = {row[FILE].strip("`"): row for row in rows}
+    faults = [f"{name} has several rows" for name in files if sum(row[FILE].strip("`") == name for row in rows) > 1]
     for name, d in shipped.items():
         row = files.pop(name, None)
         if row is None:

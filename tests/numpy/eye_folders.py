@@ -131,7 +131,7 @@ def qwen3vl(e, g):
 
 def siglip_config(e, kind, act="gelu_pytorch_tanh", **more):
     return {"model_type": kind, "hidden_size": e.n, "image_size": e.side * e.p, "patch_size": e.p, "intermediate_size": e.n_ff, "num_attention_heads": e.n_head,
-            "num_hidden_layers": e.n_layer, "hidden_act": act, "layer_norm_eps": e.eps, **more}
+            "num_hidden_layers": e.n_layer, "hidden_act": act, "layer_norm_eps": e.eps, "num_channels": 3, **more}
 
 
 def gemma3(e, g):
@@ -296,7 +296,7 @@ def llava(e, g):
     n = e.n_layer  # of which the last is not seen
     vision = {"model_type": "clip_vision_model" if class_row else "siglip_vision_model", "hidden_size": e.n, "image_size": e.side * e.p, "patch_size": e.p,
               "intermediate_size": e.n_ff, "num_attention_heads": e.n_head, "num_hidden_layers": n, "projection_dim": 768, "vocab_size": 32000,
-              "hidden_act": "quick_gelu" if class_row else "gelu_pytorch_tanh"}
+              "hidden_act": "quick_gelu" if class_row else "gelu_pytorch_tanh", "num_channels": 3}
     tower = "vision_tower.vision_model."
     w = embedded(e, tower + "embeddings.") | renamed(e.w, clip_layers(e, tower + "encoder.layers", n) + [(tower + "pre_layrnorm", "v.pre_ln"),
                                                       ("multi_modal_projector.linear_1", "mm.0"), ("multi_modal_projector.linear_2", "mm.2")])
