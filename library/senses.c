@@ -43,8 +43,10 @@ static ggl_status find_input(llm_eye *e, ggl_error *err) {
 static const char *text_beside(const llm_eye *e, size_t k) {
     const llm_arch_picture *p = &e->rows[e->input].picture;
     const llm_arch_sound *s = &e->rows[e->input].sound;
-    const char *const of_picture[] = {p->begin, p->end, p->line, p->tiles.whole,
-                                      p->tiles.whole_end},
+    const llm_arch_tiles *t = &p->tiles;
+    const char *const of_picture[] = {p->begin,  p->end,       p->line,     t->begin, t->end,
+                                      t->tile,   t->next,      t->tile_end, t->line,  t->whole,
+                                      t->beside, t->whole_end, t->line_end},
                       *const of_sound[] = {s->begin, s->end};
     if (e->kind == &llm_eye_pictures)
         return k < sizeof of_picture / sizeof *of_picture ? of_picture[k] : NULL;

@@ -10,6 +10,33 @@
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/text.h"
 
+/* Makes "architectures" a list of the class that was chosen, where config.json lacks it or names another one: sections ask it for their
+ * class. False: out of memory. */
+static bool name_class(llm_converter *c) {
+    json_value *root = &c->config->root;
+    if (root->kind != JSON_OBJECT)
+        return true;
+    const json_value *old = llm_json_get(root, "architectures");
+    const size_t n = root->n, all = n + !old, at = old ? (size_t)(old - root->item) : n;
+    json_value *item = ggl_arena_alloc(&c->arena, 2 * all, sizeof *item),
+               *name = ggl_arena_alloc(&c->arena, 1, sizeof *name);
+    if (!item || !name)
+        return false;
+    *name =
+        (json_value){.kind = JSON_STRING, .n = (uint32_t)strlen(c->class_name), .s = c->class_name};
+    for (size_t i = 0; i < n; i++) {
+        item[i] = root->item[i];
+        item[all + i] = root->item[n + i];
+    }
+    item[at] = (json_value){.kind = JSON_ARRAY, .n = 1, .item = name};
+    if (!old)
+        item[all + at] = (json_value){
+            .kind = JSON_STRING, .n = sizeof "architectures" - 1, .s = "architectures"};
+    root->item = item;
+    root->n = (uint32_t)all;
+    return true;
+}
+
 ggl_status llm_converter_choose_class(llm_converter *c, const char *path, ggl_error *err) {
     const json_value *list = llm_json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
     const json_value *first = list && list->n > 0 ? list->item : NULL;
@@ -31,7 +58,8 @@ ggl_status llm_converter_choose_class(llm_converter *c, const char *path, ggl_er
         if ((unsigned char)name[i] < 0x20)
             name[i] = '?';
     c->class_name = name;
-    return GGL_OK;
+    const bool is_named = !given && first && first->kind == JSON_STRING;
+    return is_named || name_class(c) ? GGL_OK : llm_converter_no_memory(err);
 }
 
 /* --- the descriptor --------------------------------------------------------------------------- */

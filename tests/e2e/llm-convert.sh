@@ -69,6 +69,12 @@ cp -r "$model" "$tmp/nameless"
 sed -i 's/"architectures": \["OwnForCausalLM"\], //' "$tmp/nameless/config.json"
 expect 1 "\"architectures\" is not a list with a name, so the kind of model is unknown; set it by --arch-class NAME" "$tmp/nameless" -o "$tmp/out.gguf"
 expect 0 "OwnForCausalLM: architecture own" "$tmp/nameless" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --arch-class OwnForCausalLM
+# sections that ask for their class get the chosen one
+sed 's/^  token_embd/  require config.architectures[0] == "OwnForCausalLM", "another class"\n  token_embd/' "$tmp/own.arch" >"$tmp/asking.arch"
+expect 0 "OwnForCausalLM: architecture own" "$tmp/nameless" -o "$tmp/out.gguf" --arch "$tmp/asking.arch" --arch-class OwnForCausalLM
+cp -r "$model" "$tmp/misnamed"
+sed -i 's/"OwnForCausalLM"/"OtherForCausalLM"/' "$tmp/misnamed/config.json"
+expect 0 "OwnForCausalLM: architecture own" "$tmp/misnamed" -o "$tmp/out.gguf" --arch "$tmp/asking.arch" --arch-class OwnForCausalLM
 expect 1 "own.arch has no convert section for 'Other', which --arch-class names. There are sections for OwnForCausalLM." "$model" -o "$tmp/out.gguf" \
     --arch "$tmp/own.arch" --arch-class Other
 expect 1 "'OwnForCausalLm', which --arch-class names (did you mean 'OwnForCausalLM'?)" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" \
