@@ -96,23 +96,32 @@ static void move_beside(int32_t *place, int64_t n, int64_t k) {
         place[3 * i + 2] += (int32_t)k * across;
 }
 
+/* Sets the places of part k's rows, `first`, first - 1 .. */
+static void place_part(const writing *w, int32_t *place, int32_t first, int64_t n, int64_t k) {
+    llm_media_row row;
+    for (int64_t i = 0; i < n; i++)
+        if (llm_media_get(w->e->media, (int32_t)(first - i), &row))
+            memcpy(place + 3 * i, row.place, sizeof row.place);
+    move_beside(place, n, k);
+}
+
 /* Finds the rows of n parts from w->part on. *b is to be freed in any case. */
 static ggl_status find_beside(beside *b, const writing *w, int64_t n, ggl_error *err) {
-    llm_media_row row;
     int32_t *place = NULL;
     *b = (beside){.n_parts = n, .first = ggl_calloc((size_t)n, sizeof *b->first)};
     ggl_status st = b->first ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a picture");
     for (int64_t k = 0; k < n && st == GGL_OK; k++) {
+        const int64_t n_each = b->n_each;
         st = llm_eye_find_part(w->e, w->id, w->part + k, &b->first[k], &b->n_each, err);
         if (st == GGL_OK && k == 0 &&
             !(place = ggl_calloc((size_t)(b->n_each * n) * 3 + 1, sizeof *place)))
             st = ggl_fail(err, GGL_NOMEM, "out of memory for the rows of a picture");
-        int32_t *own = place + 3 * k * b->n_each;
-        for (int64_t i = 0; i < b->n_each && st == GGL_OK; i++)
-            if (llm_media_get(w->e->media, (int32_t)(b->first[k] - i), &row))
-                memcpy(own + 3 * i, row.place, sizeof row.place);
+        if (st == GGL_OK && k > 0 && b->n_each != n_each)
+            st =
+                ggl_fail(err, GGL_FORMAT, "parts of a picture side by side have %lld and %lld rows",
+                         (long long)n_each, (long long)b->n_each);
         if (st == GGL_OK)
-            move_beside(own, b->n_each, k);
+            place_part(w, place + 3 * k * b->n_each, b->first[k], b->n_each, k);
     }
     if (st == GGL_OK)
         st = llm_picture_order_new(&b->order, rule_of(w->e), place, b->n_each * n, err);
