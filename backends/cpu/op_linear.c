@@ -12,9 +12,10 @@
 #include "quant/rows16.h"
 
 enum {
-    COLUMNS = 48,      /* most columns in one call of a kernel; a multiple of 2, 3 and 6 */
-    ROW_GROUP = 32,    /* rows of a unit are a multiple of these, unless that leaves threads idle */
-    UNIT_ROWS = 96,    /* most rows of a unit if there are many columns; a multiple of panel_rows */
+    COLUMNS = 48,   /* most columns in one call of a kernel; a multiple of 2, 3 and 6 */
+    ROW_GROUP = 32, /* rows of a unit are a multiple of these, unless that leaves threads idle */
+    UNIT_ROWS =
+        96, /* most rows of a unit if there are many columns, unless panel_rows are more than ROW_GROUP */
     PART_COLUMNS = 96, /* least columns of a part */
     UNPACKING = 12,    /* columns whose products take as long as unpacking the rows */
     GATHERING = 16,    /* rows whose products take as long as gathering the columns for a panel */

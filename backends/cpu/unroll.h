@@ -27,4 +27,7 @@
 #endif
 #endif
 
+/* A loop over n registers. */
+#define EACH_OF(i, n) UNROLL for (int i = 0; i < (n); i++)
+
 #endif

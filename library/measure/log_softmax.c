@@ -50,12 +50,8 @@ static double total(const sums *s) {
 /* Adds e^(x[i] - max) of up to BLOCK numbers. */
 static void add_exps(sums *s, const float *x, int64_t n, float max) {
     float e[BLOCK] = {0};
-    if (n < BLOCK)
-        for (int64_t i = 0; i < n; i++)
-            e[i] = exp_below(x[i] - max);
-    else
-        for (int i = 0; i < BLOCK; i++)
-            e[i] = exp_below(x[i] - max);
+    for (int64_t i = 0; i < n; i++)
+        e[i] = exp_below(x[i] - max);
     add_block(s, e);
 }
 

@@ -46,8 +46,8 @@ ggl_status llm_picture_before(llm_picture **out, const llm_arch_picture *rule,
                               const llm_picture *from, const char *name, ggl_error *err) {
     const int64_t longer = from->width > from->height ? from->width : from->height,
                   shorter = from->width + from->height - longer;
-    const bool is_thin = shorter < rule->thin && 4 * shorter<longer, is_large = rule->longest> 0 &&
-                         longer > rule->longest;
+    const bool is_thin = shorter < rule->thin && shorter * 4 < longer;
+    const bool is_large = rule->longest > 0 && longer > rule->longest;
     llm_picture_fit f = {.inner_width = from->width, .inner_height = from->height};
     llm_picture_part part = {.width = is_thin ? longer : from->width,
                              .height = is_thin ? longer : from->height};

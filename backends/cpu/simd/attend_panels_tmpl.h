@@ -8,17 +8,17 @@ INLINE void panel_scores_q(float (*score)[GGL_PAGE], const float *const *query, 
                            const float *keys, int64_t d) {
     for (int j = 0; j < GGL_PAGE; j += V_LANES * TALL) {
         vf a[CPU_TILE][TALL];
-        EACH(q, n_q) EACH(v, TALL) a[q][v] = v_set(0.0f);
+        EACH_OF(q, n_q) EACH_OF(v, TALL) a[q][v] = v_set(0.0f);
         const float *k = keys + j;
         for (int64_t i = 0; i < d; i++, k += GGL_PAGE) {
             vf x[TALL];
-            EACH(v, TALL) x[v] = v_load(k + V_LANES * v);
-            EACH(q, n_q) {
+            EACH_OF(v, TALL) x[v] = v_load(k + V_LANES * v);
+            EACH_OF(q, n_q) {
                 const vf y = v_set(query[q][i]);
-                EACH(v, TALL) a[q][v] = v_fma(x[v], y, a[q][v]);
+                EACH_OF(v, TALL) a[q][v] = v_fma(x[v], y, a[q][v]);
             }
         }
-        EACH(q, n_q) EACH(v, TALL) v_store(score[q] + j + V_LANES * v, a[q][v]);
+        EACH_OF(q, n_q) EACH_OF(v, TALL) v_store(score[q] + j + V_LANES * v, a[q][v]);
     }
 }
 
@@ -26,24 +26,24 @@ INLINE void panel_scores_q(float (*score)[GGL_PAGE], const float *const *query, 
 INLINE void panel_values_at(float *total, int64_t n, float (*w)[GGL_PAGE], const int n_q,
                             const float *values, float (*share)[2], const int many) {
     vf a[CPU_TILE][TALL];
-    EACH(q, n_q) EACH(v, many) a[q][v] = v_set(0.0f);
+    EACH_OF(q, n_q) EACH_OF(v, many) a[q][v] = v_set(0.0f);
     for (int j = 0; j < GGL_PAGE; j++, values += n) {
         vf x[TALL];
-        EACH(v, many) x[v] = v_load(values + V_LANES * v);
-        EACH(q, n_q) {
+        EACH_OF(v, many) x[v] = v_load(values + V_LANES * v);
+        EACH_OF(q, n_q) {
             const vf y = v_set(w[q][j]);
-            EACH(v, many) a[q][v] = v_fma(y, x[v], a[q][v]);
+            EACH_OF(v, many) a[q][v] = v_fma(y, x[v], a[q][v]);
         }
     }
-    EACH(q, n_q) {
+    EACH_OF(q, n_q) {
         float *to = total + q * n;
         if (share) {
             const vf old = v_set(share[q][0]), add = v_set(share[q][1]);
-            EACH(v, many) {
+            EACH_OF(v, many) {
                 a[q][v] = v_fma(v_load(to + V_LANES * v), old, a[q][v] * add);
             }
         }
-        EACH(v, many) v_store(to + V_LANES * v, a[q][v]);
+        EACH_OF(v, many) v_store(to + V_LANES * v, a[q][v]);
     }
 }
 
@@ -64,7 +64,7 @@ enum { PAGES = 4, N_PAGE = GGL_PAGE / V_LANES };
  * or if this cannot be excluded: then a sum of all is no number or infinite. */
 INLINE bool largest_of_pages(float (*s)[GGL_PAGE], float scale, float *m) {
     vf odd = v_set(0.0f);
-    EACH(q, PAGES) {
+    EACH_OF(q, PAGES) {
         vf top = v_load(s[q]) * v_set(scale), sum = top;
         for (int v = 1; v < N_PAGE; v++) {
             const vf x = v_load(s[q] + V_LANES * v) * v_set(scale);
@@ -80,9 +80,9 @@ INLINE bool largest_of_pages(float (*s)[GGL_PAGE], float scale, float *m) {
 /* Four whole pages whose numbers are finite: no exp waits for the one before it. */
 INLINE void softmax_four(float (*s)[GGL_PAGE], float scale, const float *m, float *sum) {
     vf sums[PAGES][V_16];
-    EACH(q, PAGES) EACH(h, V_16) sums[q][h] = v_set(0.0f);
+    EACH_OF(q, PAGES) EACH_OF(h, V_16) sums[q][h] = v_set(0.0f);
     for (int j = 0; j < GGL_PAGE; j += 16)
-        EACH(h, V_16) EACH(q, PAGES) {
+        EACH_OF(h, V_16) EACH_OF(q, PAGES) {
             float *at = s[q] + j + V_LANES * h;
             const vf e = v_exp_moderate(v_load(at) * v_set(scale) - v_set(m[q]));
             v_store(at, e);

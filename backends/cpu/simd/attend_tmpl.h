@@ -10,8 +10,6 @@
 /* queries that share a decoded number; most vectors of stored numbers */
 enum { MOST = 4, WIDE = 8 * V_16 };
 
-#define EACH(i, n) UNROLL for (int i = 0; i < (n); i++)
-
 /* Returns how many vectors of stored numbers are decoded at a time for n_q queries: at most `most`
  * sixteens. */
 INLINE int vectors_at_once(const int n_q, const int most) {
@@ -35,9 +33,9 @@ INLINE vf load_plain(const void *p, int64_t i, const ggl_type type) {
 
 INLINE void score_step(vf (*a)[WIDE], const float *const *query, const int n_q, int64_t i,
                        const vf *k, const int n) {
-    EACH(q, n_q) {
+    EACH_OF(q, n_q) {
         const vf x = v_set(query[q][i]);
-        EACH(v, n) a[q][v] = v_fma(k[v], x, a[q][v]);
+        EACH_OF(v, n) a[q][v] = v_fma(k[v], x, a[q][v]);
     }
 }
 
@@ -46,15 +44,15 @@ INLINE void scores_q(float (*score)[GGL_PAGE], const float *const *query, const 
     const int n = vectors_at_once(n_q, 4);
     for (int j = 0; j < GGL_PAGE; j += V_LANES * n) {
         vf a[MOST][WIDE];
-        EACH(q, n_q) EACH(v, n) a[q][v] = v_set(0.0f);
+        EACH_OF(q, n_q) EACH_OF(v, n) a[q][v] = v_set(0.0f);
         for (int64_t i = 0; i < d; i++) {
             vf k[WIDE];
             fetch_next(keys, bytes_of(i * GGL_PAGE + j, type), bytes_of(V_LANES * n, type),
                        GGL_PAGE * bytes_of(d, type), next);
-            EACH(v, n) k[v] = load_plain(keys, i * GGL_PAGE + j + V_LANES * v, type);
+            EACH_OF(v, n) k[v] = load_plain(keys, i * GGL_PAGE + j + V_LANES * v, type);
             score_step(a, query, n_q, i, k, n);
         }
-        EACH(q, n_q) EACH(v, n) v_store(score[q] + j + V_LANES * v, a[q][v]);
+        EACH_OF(q, n_q) EACH_OF(v, n) v_store(score[q] + j + V_LANES * v, a[q][v]);
     }
 }
 
@@ -62,7 +60,7 @@ INLINE void scores_q(float (*score)[GGL_PAGE], const float *const *query, const 
 
 /* Loads elements 16 u .. 16 u + 15 of the values at p. */
 INLINE void load_value(vf *x, const char *p, const int u, const ggl_type type) {
-    EACH(h, V_16) x[h] = load_plain(p, 16 * u + V_LANES * h, type);
+    EACH_OF(h, V_16) x[h] = load_plain(p, 16 * u + V_LANES * h, type);
 }
 
 /* Adds weights times values to n vectors of o, from element 16 u on. v: the values at position 0,
@@ -72,16 +70,16 @@ INLINE void values_at(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int 
                       const void *next, const ggl_type type) {
     vf a[MOST][WIDE], x[WIDE];
     o += 16 * u;
-    EACH(q, n_q) EACH(h, n) a[q][h] = v_load(o + q * o_step + V_LANES * h);
+    EACH_OF(q, n_q) EACH_OF(h, n) a[q][h] = v_load(o + q * o_step + V_LANES * h);
     for (int j = j0; j < j1; j++) {
         fetch_next(v, j * row_size, bytes_of(V_LANES * n, type), GGL_PAGE * row_size, next);
-        EACH(k, n / V_16) load_value(x + k * V_16, v + j * row_size, u + k, type);
-        EACH(q, n_q) {
+        EACH_OF(k, n / V_16) load_value(x + k * V_16, v + j * row_size, u + k, type);
+        EACH_OF(q, n_q) {
             const vf w = v_set(p[q][j]);
-            EACH(h, n) a[q][h] = v_fma(w, x[h], a[q][h]);
+            EACH_OF(h, n) a[q][h] = v_fma(w, x[h], a[q][h]);
         }
     }
-    EACH(q, n_q) EACH(h, n) {
+    EACH_OF(q, n_q) EACH_OF(h, n) {
         float *to = o + q * o_step + V_LANES * h;
         v_store(to, done ? v_choose(v_first(done - V_LANES * h), v_load(to), a[q][h]) : a[q][h]);
     }
@@ -175,7 +173,7 @@ INLINE float softmax_part(float *s, int lo, int hi, float scale, float *sum, con
     enum { N = GGL_PAGE / V_LANES };
     vf x[N], top = v_set(-INFINITY), sums[V_16];
     vi nan = (vi)v_set(0.0f), seen[N];
-    EACH(v, N) {
+    EACH_OF(v, N) {
         x[v] = v_load(s + V_LANES * v) * v_set(scale);
         seen[v] = v_first(hi - V_LANES * v) & ~v_first(lo - V_LANES * v);
         const vf y = whole ? x[v] : v_choose(seen[v], x[v], v_set(-INFINITY));
@@ -184,8 +182,8 @@ INLINE float softmax_part(float *s, int lo, int hi, float scale, float *sum, con
     }
     const float m = v_any(nan) ? NAN : v_largest(top) + 0.0f;
     const bool finite = fabsf(m) < INFINITY; /* if not, differences may be NaN */
-    EACH(h, V_16) sums[h] = v_set(0.0f);
-    EACH(v, N) {
+    EACH_OF(h, V_16) sums[h] = v_set(0.0f);
+    EACH_OF(v, N) {
         vf e = x[v] - v_set(m);
         e = finite ? v_exp_moderate(e) : v_exp(e);
         e = whole ? e : (vf)((vi)e & seen[v]);

@@ -3,7 +3,6 @@
 #include "../unroll.h"
 
 enum { CHAIN_TALL = V_SUMS / 4 * V_16 };
-#define EACH_OF(i, n) UNROLL for (int i = 0; i < (n); i++)
 
 /* `many` whole vectors of n_y rows; or one, of which the first `last` lanes count, if last is not 0. */
 INLINE void chain_tile(float *const *y, const int n_y, int64_t at, const float *a, int64_t a_step,

@@ -1,5 +1,7 @@
-/* Panels whose products are sums over vectors along the columns, and across the lanes of vectors at the end; part of products_tmpl.h. */
-/* In vectors of eight, a panel is multiplied in chunks of 1024 elements (or pairs): what 4 rows by 3 columns then read fits into an L1 cache of 32 KiB.
+/* Panels whose products are sums along the columns, in vectors, and across the lanes of vectors at the end: one vector of the sixteen sums after
+ * another, 4 rows by some columns at a time; part of products_tmpl.h.
+ *
+ * In vectors of eight, a panel is multiplied in chunks of 1024 elements (or pairs): what 4 rows by 3 columns then read fits into an L1 cache of 32 KiB.
  * There a panel has more rows, because all of them use what was read of a column from the L2 cache. */
 enum {
     CHUNKED = V_LANES == 8,

@@ -96,29 +96,27 @@ INLINE void pack(void *panel, const void *w, size_t row_size, int n_rows, int64_
         pack(panel, w, row_size, n_rows, k, load_##type, size);                                    \
     }
 
-/* Steps i0 .. i1 - 1 of n, in a panel of `tall` vectors of rows. */
+/* Steps i0 .. i1 - 1 of the n of a panel. */
 typedef struct chunk {
     int64_t i0, i1, n;
 } chunk;
-
-#define EACH(i, n) UNROLL for (int i = 0; i < (n); i++)
 
 /* Adds the chunk's products of one sum to a; w: the panel's part of it, x: the columns' first element of it. */
 INLINE void add_products(vf (*a)[V_COLS], const float *w, const float *const *x, int first,
                          const chunk *k, const int tall, const int n_cols) {
     const float *column[V_COLS];
-    EACH(c, n_cols) {
+    EACH_OF(c, n_cols) {
         column[c] = x[c] + first;
     }
     w += k->i0 * tall * V_LANES;
     UNROLL_4 for (int64_t i = k->i0 * SUMS; i < k->i1 * SUMS; i += SUMS, w += tall * V_LANES) {
         vf u[TALL];
-        EACH(t, tall) {
+        EACH_OF(t, tall) {
             u[t] = v_load(w + t * V_LANES);
         }
-        EACH(c, n_cols) {
+        EACH_OF(c, n_cols) {
             const vf v = v_keep(v_set(column[c][i]));
-            EACH(t, tall) {
+            EACH_OF(t, tall) {
                 a[t][c] = add_product(u[t], v, a[t][c]);
             }
         }
@@ -132,8 +130,8 @@ typedef vf tile_sums[TALL][V_COLS];
 INLINE int join(vf (*a)[V_COLS], tile_sums *waiting, int i, const int tall, const int n_cols) {
     int place = 0;
     for (; i >> place & 1; place++)
-        EACH(t, tall) {
-            EACH(c, n_cols) {
+        EACH_OF(t, tall) {
+            EACH_OF(c, n_cols) {
                 a[t][c] = waiting[place][t][c] + a[t][c];
             }
         }
@@ -141,8 +139,8 @@ INLINE int join(vf (*a)[V_COLS], tile_sums *waiting, int i, const int tall, cons
 }
 
 INLINE void keep(tile_sums *to, vf (*a)[V_COLS], const int tall, const int n_cols) {
-    EACH(t, tall) {
-        EACH(c, n_cols) {
+    EACH_OF(t, tall) {
+        EACH_OF(c, n_cols) {
             (*to)[t][c] = a[t][c];
         }
     }
@@ -151,9 +149,9 @@ INLINE void keep(tile_sums *to, vf (*a)[V_COLS], const int tall, const int n_col
 /* Stores the results of n_rows rows. */
 INLINE void put_results(float *const *y, vf (*a)[V_COLS], int n_rows, const int tall,
                         const int n_cols) {
-    EACH(t, tall) {
+    EACH_OF(t, tall) {
         const int left = n_rows - t * V_LANES;
-        EACH(c, n_cols) {
+        EACH_OF(c, n_cols) {
             const vf all = a[t][c] + v_set(0.0f);
             if (left >= V_LANES)
                 v_store(y[c] + t * V_LANES, all);
@@ -170,8 +168,8 @@ INLINE void multiply(tile_sums *sums, float *const *y, const float *const *x, co
     tile_sums waiting[4];
     for (int i = 0; i < SUMS; i++) {
         vf a[TALL][V_COLS];
-        EACH(t, tall) {
-            EACH(c, n_cols) {
+        EACH_OF(t, tall) {
+            EACH_OF(c, n_cols) {
                 a[t][c] = k->i0 == 0 ? v_set(0.0f) : sums[i][t][c];
             }
         }

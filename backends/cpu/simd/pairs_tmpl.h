@@ -6,7 +6,6 @@
 #include "../unroll.h"
 
 enum { PAIRS_TALL = V_SUMS / 4 * V_16 }; /* vectors of each row that stay in registers */
-#define EACH_OF(i, n) UNROLL for (int i = 0; i < (n); i++)
 
 INLINE vf first_of(vf pairs) {
     return (vf)((vu)pairs & 0xffff0000);

@@ -6,8 +6,8 @@
  *   rows   multiplies 4 rows at a time, straight from the weights, with one column or, of f32, f16 and f8_e4m3, with as
  *          many as `tile` does, and prefetches the next 4, or with one column reads 4 stretches
  *          without prefetching (cpu_product.ahead)
- *   tile   multiplies a panel of PANEL_ROWS rows, as f32 or as pairs, with all columns: one vector of the
- *          sixteen sums after another, 4 rows by some columns at a time. V_TILE lists the
+ *   tile   multiplies a panel of PANEL_ROWS rows, as f32 or as pairs, with all columns, several rows by some
+ *          columns at a time: inner_tmpl.h, or where vectors can be turned (V_TURN), outer_tmpl.h. V_TILE lists the
  *          numbers of columns, largest first; V_COLS is the largest */
 #include "functions.h"
 
@@ -360,8 +360,7 @@ PACK(bf16, 2)
 
 /* From so many columns on, a panel is faster than the rows as they are, by the number of vectors that hold sixteen sums. Where these are two
  * or four, rows are read in as many passes, each of which loads the same cache lines, and those of f16 are converted in each; those of f8_e4m3 take
- * more operations. Where it is one,
- * a panel only keeps rows that are a power of two long from competing for the same lines of the cache. */
+ * more operations. Where it is one, packing a panel takes as long as it saves with some 50 columns. */
 #ifndef V_PAIRS
 static const int f32_panels[] = {[1] = 48, [2] = 12, [4] = 6},
                  f16_panels[] = {[1] = 48, [2] = 48, [4] = 6}, F8_PANELS = 12;
