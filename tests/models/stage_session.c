@@ -399,45 +399,62 @@ TEST(decoders_without_pages) {
     }
 }
 
+/* The stages of a tiny model, on the CPU. */
+typedef struct staged {
+    ggl_backend *cpu;
+    llm_model *m;
+    llm_stages *s;
+} staged;
+
+/* Writes and opens the model; most: rows that run at once, or 0. False: reported. */
+static bool staged_open(staged *t, const char *file, const char *text, int64_t most) {
+    ggl_error err = {0};
+    *t = (staged){0};
+    if (!CHECK(tiny_model_write(test_path(file), text, 0.7f)) ||
+        !CHECK_OK(llm_model_open(&t->m, test_path(file), NULL, &err), &err) ||
+        !CHECK_OK(ggl_backend_open(&t->cpu, "cpu", NULL, &err), &err))
+        return false;
+    llm_session_params p = llm_session_default();
+    p.backend = &t->cpu;
+    p.n_backends = 1;
+    return CHECK_OK(llm_stages_new(&t->s, t->m, &p, most, &err), &err);
+}
+
+static void staged_close(staged *t) {
+    llm_stages_free(t->s);
+    llm_model_free(t->m);
+    ggl_backend_close(t->cpu);
+}
+
 /* Rows that see no others run in pieces, also in the order of windows: each is where it belongs. */
 TEST(windows_in_pieces) {
     enum { ROWS = 1024, SIDE = 32 };
     static float in[ROWS * 12];
     static int32_t yx[ROWS][2];
     ggl_error err = {0};
-    ggl_backend *cpu = NULL;
-    llm_model *m = NULL;
-    llm_stages *s = NULL;
+    staged t;
     const float *out;
     int64_t n = 0;
-    REQUIRE(tiny_model_write(
-        test_path("windows.gguf"),
+    REQUIRE(staged_open(
+        &t, "windows.gguf",
         "arch tiny\nlanguage 2\ntoken_embd [16, 8]\n"
         "input patch [2, 2, 3] from picture(patch = 2, size = 64, mean = [0, 0, 0], std = [1, 1, "
         "1])\n"
         "stage e over patch(windows = 4):\n  return flat(patch) * 2 + 0 * sum(flat(token_embd))\n"
         "rows = e\n",
-        0.7f));
-    REQUIRE_OK(llm_model_open(&m, test_path("windows.gguf"), NULL, &err), &err);
-    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
-    llm_session_params p = llm_session_default();
-    p.backend = &cpu;
-    p.n_backends = 1;
-    REQUIRE_OK(llm_stages_new(&s, m, &p, ROWS, &err), &err);
+        ROWS));
     for (int i = 0; i < ROWS; i++) {
         yx[i][0] = i / SIDE, yx[i][1] = i % SIDE;
         for (int k = 0; k < 12; k++)
             in[12 * i + k] = (float)i;
     }
     const llm_row_places places = {.yx = yx[0]};
-    llm_stages_place(s, &places);
-    REQUIRE_OK(llm_stages_run(s, in, ROWS, &out, &n, &err), &err);
+    llm_stages_place(t.s, &places);
+    REQUIRE_OK(llm_stages_run(t.s, in, ROWS, &out, &n, &err), &err);
     CHECK_INT(n, ROWS);
     for (int i = 0; i < ROWS; i++)
         CHECK(out[12 * i] == 2.0f * (float)i);
-    llm_stages_free(s);
-    llm_model_free(m);
-    ggl_backend_close(cpu);
+    staged_close(&t);
 }
 
 /* A plane of 5 x 5 rows: windows that are filled, every other line and column, the squares around these, and rows before. */
@@ -446,13 +463,11 @@ TEST(planes) {
     float in[ROWS * 3];
     int32_t yx[ROWS][2];
     ggl_error err = {0};
-    ggl_backend *cpu = NULL;
-    llm_model *m = NULL;
-    llm_stages *s = NULL;
+    staged t;
     const float *out;
     int64_t n = 0;
-    REQUIRE(tiny_model_write(
-        test_path("planes.gguf"),
+    REQUIRE(staged_open(
+        &t, "planes.gguf",
         "arch tiny\nlanguage 2\ntoken_embd [16, 8]\n"
         "input patch [1, 1, 3] from picture(patch = 1, size = 5, mean = 0, std = 1)\n"
         "stage e over patch(windows = 2, filled = 1):\n  a, b = split(patch.window, 1, 1)\n"
@@ -461,21 +476,15 @@ TEST(planes) {
         "0 * sum(flat(token_embd)))\n"
         "stage f over e(step = 2):\n  return flat(sum(plane_around(e, 3), 1))\n"
         "stage g over f(from = -2):\n  return f * 1\nrows = g\n",
-        0.7f));
-    REQUIRE_OK(llm_model_open(&m, test_path("planes.gguf"), NULL, &err), &err);
-    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
-    llm_session_params p = llm_session_default();
-    p.backend = &cpu;
-    p.n_backends = 1;
-    REQUIRE_OK(llm_stages_new(&s, m, &p, 0, &err), &err);
+        0));
     for (int i = 0; i < ROWS; i++) {
         yx[i][0] = i / SIDE, yx[i][1] = i % SIDE;
         for (int k = 0; k < 3; k++)
             in[3 * i + k] = (float)(i * i);
     }
     const llm_row_places places = {.yx = yx[0]};
-    llm_stages_place(s, &places);
-    REQUIRE_OK(llm_stages_run(s, in, ROWS, &out, &n, &err), &err);
+    llm_stages_place(t.s, &places);
+    REQUIRE_OK(llm_stages_run(t.s, in, ROWS, &out, &n, &err), &err);
     CHECK_INT(n, 2 + HALF * HALF);
     for (int i = 0; i < 2 * N_OUT; i++)
         CHECK(out[i] == 0);
@@ -500,9 +509,7 @@ TEST(planes) {
             CHECK_MSG(out[N_OUT * (i + 2) + k] == want[k], "%d, %d: %g, not %g", i, k,
                       (double)out[N_OUT * (i + 2) + k], (double)want[k]);
     }
-    llm_stages_free(s);
-    llm_model_free(m);
-    ggl_backend_close(cpu);
+    staged_close(&t);
 }
 
 static ggl_status read_once(llm_session *s, int slot, const int32_t *id, int64_t n, bool *is_found,
