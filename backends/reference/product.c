@@ -36,6 +36,19 @@ static void products(const double *w, const double *x, int64_t n, int n_rows, do
                 sum[r] += w[r * n + e] * x[e];
 }
 
+/* The same in f32, in a few sums that are added at the end, as backends with vectors do it. */
+static void products_f32(const double *w, const double *x, int64_t n, int n_rows, double *sum) {
+    enum { N_PARTS = 8 };
+    for (int r = 0; r < n_rows; r++) {
+        float part[N_PARTS] = {0};
+        for (int64_t e = 0; e < n; e++)
+            part[e % N_PARTS] += (float)(w[r * n + e] * x[e]);
+        for (int k = 1; k < N_PARTS; k++)
+            part[0] += part[k];
+        sum[r] = part[0];
+    }
+}
+
 /* Computes elements i .. i + n_rows - 1 of all vectors of y. */
 static void linear_rows(const step_args *a, int64_t i, int n_rows) {
     const view *x = &a->src[LINEAR_X], *w = &a->src[LINEAR_W], *y = &a->dst,
@@ -51,7 +64,7 @@ static void linear_rows(const step_args *a, int64_t i, int n_rows) {
                 if (found) {
                     last_b = b, last_c = c;
                     ggl_ref_get_row(x, j, k, l, column);
-                    products(a->row, column, n, n_rows, sum);
+                    (a->f32 ? products_f32 : products)(a->row, column, n, n_rows, sum);
                 }
                 for (int r = 0; r < n_rows; r++) {
                     double v = found ? sum[r] : NAN;

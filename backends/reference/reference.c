@@ -15,6 +15,7 @@ typedef struct plan {
     const ggl_loc *store_loc;
     double *row, *attend;
     float *stored;
+    bool f32; /* see step_args */
 } plan;
 
 /* --- operators -------------------------------------------------------------------------------- */
@@ -74,6 +75,7 @@ static ggl_status compile_values(ggl_backend *b, const ggl_segment *s, ggl_type 
         return st;
     }
     p->store_loc = s->store_loc;
+    p->f32 = values == GGL_F32;
     p->base.arena_size = p->program.arena_size;
     *out = &p->base;
     return GGL_OK;
@@ -108,6 +110,7 @@ static void run_step(const plan *p, const ggl_step *step, ggl_buffer *const *reg
                    .region = region,
                    .turns = turns,
                    .store_loc = p->store_loc,
+                   .f32 = p->f32,
                    .row = p->row,
                    .stored = p->stored,
                    .attend = p->attend};
@@ -213,6 +216,6 @@ ggl_status ggl_reference_open(ggl_backend **out, const ggl_backend_params *param
                           .name = "reference",
                           .description = "double precision, one thread"};
     if (narrow)
-        strcpy((*out)->description, "double precision, f32 between operators");
+        strcpy((*out)->description, "double precision, f32 in sums and between operators");
     return GGL_OK;
 }

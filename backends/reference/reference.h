@@ -26,6 +26,7 @@ typedef struct step_args {
     ggl_buffer *const *region; /* of the run */
     const ggl_loc *store_loc;
     const ggl_turns *turns; /* of the loop that the step is in */
+    bool f32;               /* sums of products are f32, as values between operators are */
     double *row;            /* scratch: REF_ROWS + 1 times the longest row */
     float *stored;          /* scratch: a row of a store */
     double *attend; /* scratch of as many doubles as ggl_ref_attend_scratch() and its like return */

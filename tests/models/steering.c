@@ -234,11 +234,15 @@ static int run_toy(fixture *f) {
     bool ok =
         CHECK_MSG(st == GGL_OK, "%s (%s): %s", f->name, llm_arch_toy_text(f->t.toy), err.msg) &&
         CHECK(n_layer >= 2 && n_layer <= MOST_LAYERS) &&
-        CHECK_MSG(toy_settle(&f->t, N, &err), "%s: %s", f->name, err.msg) &&
-        CHECK_MSG(vector_open(&all, n_embd, 1, n_layer - 1, 2, &err), "%s", err.msg) &&
-        run(f, f->on.cpu, 1, -1, 8, &plain, "plain");
+        CHECK_MSG(vector_open(&all, n_embd, 1, n_layer - 1, 2, &err), "%s", err.msg);
     f->t.adapter = &use;
     f->t.n_adapters = 1;
+    use.adapter = all.control;
+    ok = ok && CHECK_MSG(toy_settle(&f->t, N, &err), "%s: %s", f->name, err.msg);
+    f->t.n_adapters = 0;
+    ok = ok && run(f, f->on.cpu, 1, -1, 8, &plain, "plain");
+    f->t.n_adapters = 1;
+    use.adapter = one.control;
     if (ok)
         shows = check_rows(f, &use, one.row[1], n_embd);
     use.adapter = all.control;

@@ -215,8 +215,8 @@ static float *first_logits(const toy_model *t, ggl_backend *b, ggl_backend *fold
     return x;
 }
 
-/* How far f32 between operators moves the logits of the reference, as a share of the largest; NaN: that failed, or did so
- * with one of them. */
+/* How far f32 between operators and in sums of products moves the logits of the reference, as a share of the largest; NaN:
+ * that failed, or did so with one of them. */
 static double moved_by_f32(const toy_model *t, ggl_backend *exact, ggl_backend *narrow, int n,
                            ggl_error *err) {
     int64_t n_x = n, n_y = n;

@@ -40,8 +40,8 @@ bool toy_open(toy_model *t, const char *name, const char *text, size_t n, int va
 void toy_close(toy_model *t);
 
 /* Draws other weights until f32 can hold what the model computes in its first n tokens (of a model with states: 20 of them
- * at most, for random weights make some states grow with every token): rounding the reference's values between operators moves its
- * logits by no more than a quarter of TOY_BOUND. Whether a backend is right can't be seen from the others: a made-up decay above 1
+ * at most, for random weights make some states grow with every token): rounding the reference's values between operators, and its
+ * sums of products, moves its logits by no more than a quarter of TOY_BOUND. Whether a backend is right can't be seen from the others: a made-up decay above 1
  * lets a state grow until its square is beyond f32. What is drawn again is printed. False: all draws are like that. */
 bool toy_settle(toy_model *t, int n, ggl_error *err);
 
