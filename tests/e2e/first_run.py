@@ -28,6 +28,10 @@ case $1 in
     mkdir -p build/release
     : >build/release/Makefile
     echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >build/release/CMakeCache.txt
+    case $* in *-DGGL_CPU_NATIVE=ON*)
+        echo "GGL_CPU_NATIVE:BOOL=ON" >>build/release/CMakeCache.txt
+        [ ! -e "$HERE/processor" ] || echo "GGL_CPU_BUILT_FOR:INTERNAL=$(cat "$HERE/processor")" >>build/release/CMakeCache.txt
+    esac
     [ ! -e "$HERE/microhttpd" ] || echo "MICROHTTPD_LIBRARY:FILEPATH=/usr/lib/libmicrohttpd.so" >>build/release/CMakeCache.txt
     ;;
 --build)
@@ -235,5 +239,25 @@ with Machine("cc", "make", "cmake") as m:
     m.clone = moved
     code, out, err = m.run()
     check(code == 0 and "building llm-cli: 0 %" in err, "a moved clone", err)
+
+# On another processor than that of the build, all kernels are built; on the same one, nothing is.
+FLAGS = {"amx_int8", "avx512_bf16", "avx512bw", "avx512_vnni", "avx_vnni"}
+with Machine("cc", "make", "cmake") as m:
+    with open("/proc/cpuinfo") as f:
+        has = next((line.split() for line in f if line.startswith("flags")), [])
+    m.write("processor", " ".join(sorted(FLAGS & set(has))))
+    m.run()
+    check("-DGGL_CPU_NATIVE=ON" in m.calls(), "kernels of this processor", m.calls())
+    code, out, err = m.run()
+    check((code, err) == (0, "") and m.calls().count("--preset") == 1, "the same processor", err + m.calls())
+    cache = os.path.join(m.clone, "build/release/CMakeCache.txt")
+    with open(cache) as f:
+        text = f.read()
+    with open(cache, "w") as f:
+        f.write(text.replace("GGL_CPU_BUILT_FOR:INTERNAL=", "GGL_CPU_BUILT_FOR:INTERNAL=another "))
+    code, out, err = m.run()
+    check(code == 0 and m.calls().count("--preset") == 2 and "-DGGL_CPU_NATIVE=OFF" in m.calls(), "another processor", err + m.calls())
+    code, out, err = m.run()
+    check(code == 0 and m.calls().count("--preset") == 2, "another processor, again", err + m.calls())
 
 sys.exit(finish())

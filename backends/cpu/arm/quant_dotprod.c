@@ -2,9 +2,7 @@
  * bytes. */
 #define LANES_DOT
 #include "lanes_neon.h"
-#include "unpack_neon.h"
 
-#include "../quant/unpack_tmpl.h"
 #include "../quant/kernel_tmpl.h"
 
 void ggl_cpu_kernels_quant_dotprod(cpu_kernels *k) {

@@ -3,9 +3,7 @@
 #define LANES_DOT
 #define LANES_USDOT
 #include "lanes_neon.h"
-#include "unpack_neon.h"
 
-#include "../quant/unpack_tmpl.h"
 #include "../quant/kernel_tmpl.h"
 
 void ggl_cpu_kernels_quant_i8mm(cpu_kernels *k) {

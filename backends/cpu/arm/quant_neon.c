@@ -1,8 +1,6 @@
 /* Products of quantized weights: quant/kernel_tmpl.h in registers of NEON. */
 #include "lanes_neon.h"
-#include "unpack_neon.h"
 
-#include "../quant/unpack_tmpl.h"
 #include "../quant/kernel_tmpl.h"
 
 void ggl_cpu_kernels_quant_neon(cpu_kernels *k) {

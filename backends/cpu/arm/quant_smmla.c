@@ -20,7 +20,6 @@
 #include "lanes_neon.h"
 #include "unpack_neon.h"
 
-#include "../quant/unpack_tmpl.h"
 #include "../quant/rows16_vectors.h"
 
 enum {

@@ -31,38 +31,6 @@ INLINE int32_t four_codes(const cpu_qblock *x, int g) {
     return v;
 }
 
-/* Packs two bits of 8 vectors, those from bit `from` on, into 2 planes. */
-INLINE void put_twos(uint8_t *planes, const vcodes *v, const int from) {
-    UNROLL for (int h = 0; h < 2; h++) {
-        vcodes u = codes_bits(v[4 * h], from, 0, 3);
-        UNROLL for (int i = 1; i < 4; i++) u =
-            codes_or(u, codes_bits(v[4 * h + i], from, 2 * i, 3));
-        codes_store(planes + h * CPU_PLANE, u);
-    }
-}
-
-/* Packs a block's 8 vectors of stored codes into its planes. */
-INLINE void put_planes(uint8_t *planes, const uint8_t *codes, const shape_of t) {
-    uint8_t *top = planes + t.low * CPU_PLANE;
-    vcodes v[8];
-    UNROLL for (int g = 0; g < 8; g++) v[g] = codes_load(codes + g * CPU_PLANE);
-    if (t.low == 8)
-        UNROLL for (int g = 0; g < 8; g++) codes_store(planes + g * CPU_PLANE, v[g]);
-    if (t.low == 4)
-        UNROLL for (int g = 0; g < 4; g++)
-            codes_store(planes + g * CPU_PLANE,
-                        codes_or(codes_bits(v[g], 0, 0, 15), codes_bits(v[g + 4], 0, 4, 15)));
-    if (t.low == 2)
-        put_twos(planes, v, 0);
-    if (t.high == 2)
-        put_twos(top, v, t.low);
-    if (t.high == 1) {
-        vcodes u = codes_bits(v[0], t.low, 0, 1);
-        UNROLL for (int g = 1; g < 8; g++) u = codes_or(u, codes_bits(v[g], t.low, g, 1));
-        codes_store(top, u);
-    }
-}
-
 /* Returns how many sums of two products can be added exactly in 16 bits: 2 * 127 * max * n < 2^15;
  * 0 for codes above 127. */
 INLINE int pairs_of(const int max) {
@@ -165,7 +133,7 @@ INLINE void kernel_rows16(float *const *y, const void *const *x, int n_cols, con
 /* How rows of a file are unpacked: `runs` runs of 32 columns at a time, which have `size` bytes; meta: the bytes
  * before a row's blocks. */
 typedef struct file_part {
-    pack_blocks *pack;
+    cpu_unpack_fn *unpack;
     int runs;
     size_t size, meta;
 } file_part;
@@ -188,7 +156,7 @@ INLINE void group_rows(float *const *y, int64_t j, int n_rows, const void *const
         int64_t n = k / 32 - b < f.runs ? k / 32 - b : f.runs;
         /* Prefetch the next 16 rows, in step with these, to L2: they would overflow L1. */
         fetch_far(w + CPU_GROUP * row_size + (CPU_GROUP - 1) * done, CPU_GROUP * (int64_t)f.size);
-        f.pack(codes, scales, rows, w, row, n);
+        f.unpack(codes, scales, rows, w, row, n);
         for (int64_t i = 0; i < n; i++)
             add_block(acc, codes + i * 8 * CPU_PLANE, codes,
                       (const uint8_t *)scales + i * panel_scales(t), 0, 1,
@@ -263,14 +231,14 @@ INLINE void kernel_tile(float *const *y, const void *const *x, int n_cols, const
 
 /* Unpacks n_rows rows of a file to a panel. */
 static void pack_panel(void *panel, const void *w, size_t row_size, int n_rows, int64_t k,
-                       int64_t step, pack_blocks *pack, size_t meta) {
+                       int64_t step, cpu_unpack_fn *unpack, size_t meta) {
     for (int j = 0; j < LANES_GROUPS; j++) { /* groups without a row repeat the last row */
         int first = j * CPU_GROUP < n_rows ? j * CPU_GROUP : n_rows - 1;
         uint8_t *p = (uint8_t *)panel + j * step;
         size_t row[CPU_GROUP];
         row_offsets(row, row_size, n_rows - first < CPU_GROUP ? n_rows - first : CPU_GROUP);
         const uint8_t *rows = (const uint8_t *)w + (size_t)first * row_size;
-        pack(p, (float *)(p + k / 32 * 8 * CPU_PLANE), rows, rows + meta, row, k / 32);
+        unpack(p, (float *)(p + k / 32 * 8 * CPU_PLANE), rows, rows + meta, row, k / 32);
     }
 }
 
@@ -296,32 +264,6 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
     }
 }
 
-/* --- the row-interleaved layout --------------------------------------------------------------- */
-
-/* Tables for storing codes unchanged. MXFP4 has a positive and a negative zero, stored as one. */
-static const uint8_t places[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-static const uint8_t places_MXFP4[16] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 9, 10, 11, 12, 13, 14, 15};
-
-/* Writes the codes of up to 16 rows of a file to the blocks at `to`; those of missing rows become
- * zeros. */
-INLINE void kernel_interleave(uint8_t *to, const uint8_t *w, size_t row_size, int n_rows, int64_t k,
-                              const shape_of t, codes_fn *put, const size_t block_size) {
-    _Alignas(64) uint8_t codes[CPU_MOST_RUNS * 8 * CPU_PLANE];
-    size_t row[CPU_GROUP];
-    row_offsets(row, row_size, n_rows);
-    for (int64_t b = 0; b < k / 32;
-         b += t.layout.runs, w += block_size, to += cpu_block_size(t.layout)) {
-        put(codes, w, row, t.table == ggl_cpu_table_MXFP4 ? places_MXFP4 : places);
-        for (int i = 0; i < t.layout.runs; i++) {
-            uint8_t *planes = to + t.layout.once + i * cpu_run_size(t.layout);
-            put_planes(planes, codes + i * 8 * CPU_PLANE, t);
-            for (int g = 0; g < t.low + t.high; g++, planes += CPU_PLANE)
-                if (n_rows < CPU_GROUP)
-                    memset(planes + 4 * n_rows, 0, (size_t)(CPU_PLANE - 4 * n_rows));
-        }
-    }
-}
-
 /* --- kernels for each panel and type ---------------------------------------------------------- */
 
 #define PANEL(panel, form, offset, max)                                                            \
@@ -344,8 +286,9 @@ INLINE void kernel_interleave(uint8_t *to, const uint8_t *w, size_t row_size, in
         (void)ahead; /* rows side by side are not foreseen */                                      \
         const int runs = CPU_PART_RUNS(RUNS_##NAME);                                               \
         const size_t size = runs / RUNS_##NAME * sizeof(struct block_##name);                      \
-        rows_of_##class(y, x, n_cols, w, row_size, n_rows, k,                                      \
-                        (file_part){pack_blocks_##name, runs, size, META_##NAME});                 \
+        rows_of_##class(                                                                           \
+            y, x, n_cols, w, row_size, n_rows, k,                                                  \
+            (file_part){ggl_cpu_unpacking[GGL_##NAME].unpack, runs, size, META_##NAME});           \
     }                                                                                              \
     static void rows16_##name(float *const *y, const void *const *x, int n_cols, const void *w,    \
                               int64_t n_rows, int64_t k, int64_t ahead) {                          \
@@ -353,13 +296,7 @@ INLINE void kernel_interleave(uint8_t *to, const uint8_t *w, size_t row_size, in
     }                                                                                              \
     static void pack_##name(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
         pack_panel(panel, w, row_size, n_rows, k, panel_step(k, panel_##class),                    \
-                   pack_blocks_##name, META_##NAME);                                               \
-    }                                                                                              \
-    static void interleave_##name(uint8_t *to, const void *w, size_t row_size, int n_rows,         \
-                                  int64_t k) {                                                     \
-        kernel_interleave(to, w, row_size, n_rows, k, rows16_of_##name,                            \
-                          ggl_cpu_table_##table != NULL ? put_codes_##name : codes_##name,         \
-                          sizeof(struct block_##name));                                            \
+                   ggl_cpu_unpacking[GGL_##NAME].unpack, META_##NAME);                             \
     }                                                                                              \
     static void pack16_##name(void *panel, const void *w, int n_rows, int64_t k) {                 \
         kernel_pack16(panel, w, n_rows, k, rows16_of_##name);                                      \
@@ -371,7 +308,7 @@ static void fill_products(cpu_kernels *k) {
     k->product[GGL_##NAME] = (cpu_product){.columns = CPU_COLUMNS_Q8,                              \
                                            .rows = rows_##name,                                    \
                                            .rows16 = rows16_##name,                                \
-                                           .interleave = interleave_##name,                        \
+                                           .interleave = ggl_cpu_unpacking[GGL_##NAME].interleave, \
                                            .panel_rows = LANES_GROUPS * CPU_GROUP,                 \
                                            .panel_unit = 32,                                       \
                                            .min_cols = LANES_MIN_PANEL,                            \

@@ -30,7 +30,6 @@ const uint8_t ggl_cpu_table_IQ4K[16] = {1,   24,  45,  63,  79,  93,  106, 118,
 const uint8_t ggl_cpu_table_IQ5K[32] = {2,   14,  25,  36,  45,  54,  63,  71,  78,  85,  92,
                                         98,  104, 110, 116, 122, 127, 133, 139, 145, 151, 157,
                                         164, 171, 179, 187, 196, 205, 215, 225, 237, 249};
-#define ggl_cpu_table_NONE NULL
 
 /* Up to 16 rows of a part of a matrix, and their destination. They fit in the L1 cache. */
 typedef struct part {

@@ -2,7 +2,7 @@
  * many columns; a few are multiplied as before. A file of such instructions includes this at its end,
  * and has before:
  *
- *   lanes_<isa>.h, unpack_<isa>.h, unpack_tmpl.h, rows16_vectors.h
+ *   lanes_<isa>.h, rows16_vectors.h
  *   PANEL_GROUPS            groups of 16 rows in a panel
  *   PANEL_COLS              the most columns that multiply() takes
  *   PANEL_MIN_COLS          the least columns for which a panel pays
@@ -18,8 +18,8 @@
 
 /* Unpacks n_rows rows of a file, `runs` blocks of 32 at a time, which have `size` bytes. */
 INLINE void pack_records(void *panel, const uint8_t *w, size_t row_size, int n_rows, int64_t k,
-                         pack_blocks *pack, const int runs, const size_t size, const size_t meta,
-                         const shape_of t) {
+                         cpu_unpack_fn *unpack, const int runs, const size_t size,
+                         const size_t meta, const shape_of t) {
     for (int j = 0; j < groups_of(n_rows); j++, w += CPU_GROUP * row_size) {
         _Alignas(64) uint8_t codes[CPU_MOST_RUNS * 8 * CPU_PLANE];
         _Alignas(64) float scales[CPU_MOST_RUNS * 4 * CPU_GROUP];
@@ -29,7 +29,7 @@ INLINE void pack_records(void *panel, const uint8_t *w, size_t row_size, int n_r
         const uint8_t *p = w + meta;
         for (int64_t b = 0; b < k / 32; b += runs, p += size) {
             const int n = (int)(k / 32 - b < runs ? k / 32 - b : runs);
-            pack(codes, scales, w, p, row, n);
+            unpack(codes, scales, w, p, row, n);
             for (int i = 0; i < n; i++) {
                 const uint8_t *q = codes + i * 8 * CPU_PLANE;
                 const uint8_t *each = (const uint8_t *)scales + i * panel_scales(t);
@@ -86,7 +86,7 @@ FORM(SCALE16_MIN)
 #define QTYPE(NAME, name, class, low, high, table, scales, unit, shift, odd)                       \
     static void pack_##name(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
         const int runs = CPU_PART_RUNS(RUNS_##NAME);                                               \
-        pack_records(panel, w, row_size, n_rows, k, pack_blocks_##name, runs,                      \
+        pack_records(panel, w, row_size, n_rows, k, ggl_cpu_unpacking[GGL_##NAME].unpack, runs,    \
                      runs / RUNS_##NAME * sizeof(struct block_##name), META_##NAME,                \
                      panel_##class);                                                               \
     }                                                                                              \

@@ -134,5 +134,6 @@ extern const uint8_t ggl_cpu_table_IQ4[16], ggl_cpu_table_MXFP4[16], ggl_cpu_tab
     ggl_cpu_table_IQ2[16], ggl_cpu_table_IQ3[16], ggl_cpu_table_IQ3S[16], ggl_cpu_table_Q1[16],
     ggl_cpu_table_IQ2K[16], ggl_cpu_table_IQ3K[16], ggl_cpu_table_IQ2KL[16], ggl_cpu_table_IQ4K[16],
     ggl_cpu_table_IQ5K[32];
+#define ggl_cpu_table_NONE NULL
 
 #endif

@@ -1,11 +1,11 @@
 /* Blocks of 32 columns of 16 rows as vectors, for the products of quantized weights of all
  * instruction sets: codes and scales of the row-interleaved layout (rows16.h), and what the kernels
- * know of a type. Included after <isa>/lanes_<isa>.h and unpack_tmpl.h. */
+ * know of a type. Included after <isa>/lanes_<isa>.h. */
 #ifndef CPU_ROWS16_VECTORS_H
 #define CPU_ROWS16_VECTORS_H
 
 #include "../unroll.h"
-#include "rows16.h"
+#include "unpack.h"
 
 /* The properties of a type that the kernel needs. */
 typedef struct shape_of {
@@ -68,6 +68,12 @@ INLINE vfloat in_units(vfloat d, const float unit) {
     return unit == 1.0f ? d : float_mul(d, float_set(unit));
 }
 
+/* Returns 16 scales of the form CPU_SCALES_E4M3 from their bytes << 7: that is an f16 with another
+ * bias. */
+INLINE vfloat float_e4m3(const uint16_t *shifted) {
+    return float_mul(float_f16((const uint8_t *)shifted), float_set(0x1p7f));
+}
+
 /* Returns the scales of a run, and its minima if there are any: of the scales that its block, or its rows, have
  * once (unpacked scales have none of these), and of those of the run. */
 INLINE block_scales scales_of(const uint8_t *once, const uint8_t *each, const shape_of t) {
@@ -124,6 +130,26 @@ INLINE block_scales scales_of(const uint8_t *once, const uint8_t *each, const sh
     return r;
 }
 
+/* Adds to each code of n planes the byte of its row, four of which are by[row]. */
+INLINE void add_bytes(uint8_t *codes, const uint32_t by[CPU_GROUP], const int n) {
+    uint8_t b[CPU_PLANE];
+    memcpy(b, by, sizeof b);
+    for (int g = 0; g < n; g++, codes += CPU_PLANE)
+        for (int i = 0; i < CPU_PLANE; i++)
+            codes[i] = (uint8_t)(codes[i] + b[i]);
+}
+
+/* Adds the shift to the codes of the parts of a run that are shifted. each: 16 bytes for the run, or for each half, whose
+ * lowest bit says so. */
+INLINE void add_shifts(uint8_t *codes, const uint8_t *each, const int shift, const int halves) {
+    for (int h = 0; shift && h <= halves; h++, codes += 4 * CPU_PLANE, each += CPU_GROUP) {
+        uint32_t by[CPU_GROUP];
+        for (int r = 0; r < CPU_GROUP; r++)
+            by[r] = (each[r] & 1) * (0x01010101u * (unsigned)shift);
+        add_bytes(codes, by, halves ? 4 : 8);
+    }
+}
+
 /* Stores the scales of a run as a panel has them (CPU_SCALES_F32). Returns the place behind them. */
 INLINE float *store_scales(float *to, block_scales s, const shape_of t) {
     for (int h = 0; h <= t.halves; h++, to += CPU_GROUP)
@@ -137,11 +163,6 @@ INLINE float *store_scales(float *to, block_scales s, const shape_of t) {
 INLINE int64_t panel_scales(const shape_of t) {
     return (1 + t.min) * (1 + t.halves) * CPU_PLANE;
 }
-
-/* Unpacks n_runs runs of 32 columns (whole blocks of the type) of 16 rows: codes to 8 planes for
- * each run, scales to f32. Row r begins at rows + row[r], and its part of the blocks at w + row[r]. */
-typedef void pack_blocks(uint8_t *codes, float *scales, const uint8_t *rows, const uint8_t *w,
-                         const size_t *row, int64_t n_runs);
 
 INLINE int groups_of(int n_rows) {
     return (n_rows + CPU_GROUP - 1) / CPU_GROUP;

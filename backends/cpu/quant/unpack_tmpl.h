@@ -31,7 +31,7 @@
 #include "../../../ggml-lite/quant/iqk.h"
 #include "../../../ggml-lite/quant/raw_scales.h"
 #include "../unroll.h"
-#include "rows16.h"
+#include "rows16_vectors.h"
 
 /* --- codes: elements 32 k .. 32 k + 31 of a block -------------------------------------------- */
 
@@ -278,12 +278,6 @@ INLINE row_scales scaled(raw_scales r, const float row, const cpu_scales s, cons
     }
 }
 
-/* Returns 16 scales of the form CPU_SCALES_E4M3 from their bytes << 7: that is an f16 with another
- * bias. */
-INLINE vfloat float_e4m3(const uint16_t *shifted) {
-    return float_mul(float_f16((const uint8_t *)shifted), float_set(0x1p7f));
-}
-
 /* --- 16 rows interleaved ---------------------------------------------------------------------- */
 
 /* Unpacks the codes of a block of 16 rows. For types with a table, `table` is applied to them. */
@@ -298,26 +292,6 @@ INLINE void put_codes(uint8_t *codes, const uint8_t *w, const size_t *row, const
     } else { /* k is a shift count, which must be a constant */
         UNROLL for (int k = 0; k < runs; k++, codes += 8 * CPU_PLANE)
             pack_codes(codes, w, row, unpack, k, looked_up ? table : NULL);
-    }
-}
-
-/* Adds to each code of n planes the byte of its row, four of which are by[row]. */
-INLINE void add_bytes(uint8_t *codes, const uint32_t by[CPU_GROUP], const int n) {
-    uint8_t b[CPU_PLANE];
-    memcpy(b, by, sizeof b);
-    for (int g = 0; g < n; g++, codes += CPU_PLANE)
-        for (int i = 0; i < CPU_PLANE; i++)
-            codes[i] = (uint8_t)(codes[i] + b[i]);
-}
-
-/* Adds the shift to the codes of the parts of a run that are shifted. each: 16 bytes for the run, or for each half, whose
- * lowest bit says so. */
-INLINE void add_shifts(uint8_t *codes, const uint8_t *each, const int shift, const int halves) {
-    for (int h = 0; shift && h <= halves; h++, codes += 4 * CPU_PLANE, each += CPU_GROUP) {
-        uint32_t by[CPU_GROUP];
-        for (int r = 0; r < CPU_GROUP; r++)
-            by[r] = (each[r] & 1) * (0x01010101u * (unsigned)shift);
-        add_bytes(codes, by, halves ? 4 : 8);
     }
 }
 
@@ -435,16 +409,11 @@ enum {
     UNROLLED_IQ3S = 0
 };
 
-#define ggl_cpu_table_NONE NULL
 #define QTYPE(NAME, name, panel, low, high, table, scales, unit, shift, odd)                       \
-    INLINE void put_codes_##name(uint8_t *codes, const uint8_t *w, const size_t *row,              \
-                                 const uint8_t *to) {                                              \
-        put_codes(codes, w, row, to, unpack_##name, RUNS_##NAME,                                   \
-                  ggl_cpu_table_##table != NULL && (low) + (high) < 5, UNROLLED_##table);          \
-    }                                                                                              \
     static void codes_##name(uint8_t *codes, const uint8_t *w, const size_t *row,                  \
                              const uint8_t *to) {                                                  \
-        put_codes_##name(codes, w, row, to);                                                       \
+        put_codes(codes, w, row, to, unpack_##name, RUNS_##NAME,                                   \
+                  ggl_cpu_table_##table != NULL && (low) + (high) < 5, UNROLLED_##table);          \
     }                                                                                              \
     static void pack_blocks_##name(uint8_t *codes, float *to, const uint8_t *rows,                 \
                                    const uint8_t *w, const size_t *row, int64_t n) {               \

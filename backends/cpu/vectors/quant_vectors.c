@@ -1,8 +1,6 @@
 /* Products of quantized weights: quant/kernel_tmpl.h by the compiler's vectors. */
 #include "lanes_gnu.h"
-#include "unpack_gnu.h"
 
-#include "../quant/unpack_tmpl.h"
 #include "../quant/kernel_tmpl.h"
 
 void ggl_cpu_kernels_quant_vectors(cpu_kernels *k) {

@@ -1,8 +1,6 @@
 /* Products of quantized weights: quant/kernel_tmpl.h in vectors of WebAssembly's SIMD. */
 #include "lanes_simd128.h"
-#include "unpack_simd128.h"
 
-#include "../quant/unpack_tmpl.h"
 #include "../quant/kernel_tmpl.h"
 
 void ggl_cpu_kernels_quant_simd128(cpu_kernels *k) {

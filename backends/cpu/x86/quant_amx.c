@@ -26,9 +26,7 @@
 #include <stddef.h>
 
 #include "lanes_avx512.h"
-#include "unpack_avx2.h"
 
-#include "../quant/unpack_tmpl.h"
 #include "../quant/rows16_vectors.h"
 #include "tiles.h"
 

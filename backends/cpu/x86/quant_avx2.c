@@ -1,8 +1,6 @@
 /* Products of quantized weights: quant/kernel_tmpl.h in registers of AVX2. */
 #include "lanes_avx2.h"
-#include "unpack_avx2.h"
 
-#include "../quant/unpack_tmpl.h"
 #include "../quant/kernel_tmpl.h"
 
 void ggl_cpu_kernels_quant_avx2(cpu_kernels *k) {
