@@ -155,6 +155,10 @@ ggl_status ggl_sched_place_weight(schedule *s, device *d, ggl_tensor *t, ggl_err
     return GGL_OK;
 }
 
+/* Large stores of the host begin at different places of their huge pages (2 MB): else, where their sizes are whole huge pages, all come
+ * to the next one with the same position, and a step waits until the system has cleared one for each. */
+enum { STAGGERED = 1 << 20, STAGGER = 36 << 10 };
+
 /* Memory for all slots. */
 ggl_status ggl_sched_place_store(schedule *s, device *d, const ggl_store *store, ggl_error *err) {
     const bool is_state = store->kind == GGL_STORE_STATE;
@@ -179,6 +183,8 @@ ggl_status ggl_sched_place_store(schedule *s, device *d, const ggl_store *store,
                         "in one buffer; %s",
                         store->name ? store->name : "a store", (double)size / 1048576, d->b->name,
                         (double)most / 1048576, ggl_sched_hint_smaller);
+    if (size >= STAGGERED && !most)
+        size += STAGGER;
     return ggl_sched_place_in(d, &d->stores.pieces, GGL_REGION_STORES, size,
                               &d->stores.loc[store->id])
                ? GGL_OK

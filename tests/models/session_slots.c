@@ -307,6 +307,18 @@ TEST(sharing_a_beginning) {
     teardown(&f);
 }
 
+/* Nothing is left of the token that warms a session up. */
+TEST(warmed_up) {
+    fixture f;
+    REQUIRE(setup(&f, MODEL(STATES WINDOW)));
+    REQUIRE_OK(llm_session_warm_up(f.s, &f.err), &f.err);
+    CHECK_INT(llm_session_n_past(f.s, 0), 0);
+    check_slot(&f, 0, "warming up");
+    REQUIRE_OK(append(&f, 0, 70), &f.err);
+    check_slot(&f, 0, "a text after warming up");
+    teardown(&f);
+}
+
 TEST(states_are_shared_whole) {
     fixture f;
     REQUIRE(setup(&f, MODEL(STATES ALL)));

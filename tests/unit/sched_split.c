@@ -321,10 +321,12 @@ TEST(buffers_of_a_device_are_limited) {
 }
 
 static int n_stores_buffers;
+static size_t stores_size;
 
 static ggl_status counted_stores(ggl_backend *b, int region, size_t size, const void *host,
                                  ggl_buffer **out, ggl_error *err) {
     n_stores_buffers += region == GGL_REGION_STORES;
+    stores_size = region == GGL_REGION_STORES ? size : stores_size;
     return fake_alloc(b, region, size, host, out, err);
 }
 
@@ -366,6 +368,21 @@ TEST(stores_in_several_buffers) {
         check_token(&f, SLOTS - 1, 4);
         teardown(&f);
     }
+}
+
+/* Two stores of a huge page each: the second begins at another place of its page. */
+TEST(large_stores_are_staggered) {
+    enum { SLOTS = 1 << 15, PAGE = 2 << 20, APART = 32 << 10 };
+    fixture f;
+    REQUIRE(setup_slots(&f, SLOTS));
+    f.p.n_backends = 1;
+    f.p.place = NULL;
+    f.a.v.alloc = counted_stores;
+    REQUIRE(start(&f));
+    CHECK_MSG(stores_size >= 2 * PAGE + APART, "%zu bytes", stores_size);
+    check_token(&f, SLOTS - 1, 1);
+    check_token(&f, SLOTS - 1, 2);
+    teardown(&f);
 }
 
 static size_t n_imported;
