@@ -209,7 +209,7 @@ def internvl(e, g):
 
 def pixtral(e, g):
     e.eps, e.act = 1e-5, [silu, gelu_erf][int(g.integers(2))]
-    e.longest = int(g.integers(20, 90))
+    e.longest, e.projector_eps = int(g.integers(20, 90)), eye_texts.EPS
     e.look = erf_projector(e)
     at = "vision_tower.transformer.layers."
     layer = [("attention_norm", "ln1"), ("attention.q_proj", "attn_q"), ("attention.k_proj", "attn_k"), ("attention.v_proj", "attn_v"),
@@ -227,7 +227,7 @@ def pixtral(e, g):
               "num_hidden_layers": e.n_layer, "hidden_act": "silu" if e.act == silu else "gelu", "head_dim": e.n // e.n_head, "rope_theta": 10000.0,
               "num_channels": 3, "attention_dropout": 0.0}
     more = {"spatial_merge_size": 2} if e.merge > 1 else {}
-    config = {"vision_config": vision, "projector_hidden_act": "gelu", "vision_feature_layer": -1, "image_token_index": 9, **more}
+    config = {"vision_config": vision, "projector_hidden_act": "gelu", "vision_feature_layer": -1, "image_token_index": 9, "text_config": {"rms_norm_eps": eye_texts.EPS}, **more}
     return ["LlavaForConditionalGeneration", "Mistral3ForConditionalGeneration"][e.merge - 1], config, {"resample": 3, "size": {"longest_edge": e.longest}}, w
 
 

@@ -131,6 +131,8 @@ class Eye:
     def lin(self, x, name):
         return x @ self.w64[name + ".weight"].T + self.w64.get(name + ".bias", 0)
 
+    projector_eps = None  # as the others
+
     def normed(self, x, name, eps=None):
         w, b = self.w64[name + ".weight"], self.w64.get(name + ".bias")
         return rms_norm(x, w, eps or self.eps) if self.rms else layer_norm(x, w, b, eps or self.eps)
@@ -769,7 +771,7 @@ class Pixtral(Eye):
         for l in range(self.n_layer):
             x = self.layer(x, l, angle, halves=False)
         if "mm.input_norm.weight" in self.w:
-            x = self.normed(x, "mm.input_norm")
+            x = self.normed(x, "mm.input_norm", self.projector_eps)
         if m > 1:  # as torch's unfold: the numbers of a row outermost
             x = blocks_of(x.reshape(ny, nx, self.n), m).swapaxes(2, 3).reshape(-1, m * m * self.n)
             x = self.lin(x, "mm.patch_merger")

@@ -51,7 +51,7 @@ class Case:
 
     def shown(self):
         """The token in whose place a row stands."""
-        return next(self.config[key] for key in ("image_token_id", "audio_token_id", "audio_token_index") if key in self.config)
+        return next(self.config[key] for key in ("image_token_id", "image_token_index", "audio_token_id", "audio_token_index") if key in self.config)
 
     def whole_line(self, name):
         """Of a model with its text part: the scores of the text's tokens, of the first tokens of the vocabulary."""
@@ -84,7 +84,7 @@ class Case:
         written = json.loads(model.config.to_json_string())
         of_text = written.get("text_config")
         if of_text:
-            written["text_config"] = {"hidden_size": of_text["hidden_size"]}
+            written["text_config"] = {key: of_text[key] for key in ("hidden_size", "rms_norm_eps") if key in of_text}
         rows, layouts = [], []
         for size in self.media:
             kind, size = late_senses.kind_of(self.kind, size)
@@ -212,6 +212,41 @@ def lighton():
     config = {"text_config": text_config("qwen3"), "vision_config": vision, "spatial_merge_size": 2}
     return Case("picture", "LightOnOcrForConditionalGeneration", config, processor, ("model.vision_encoder.", "model.vision_projection."), parts,
                 [[40, 30], [70, 9], [120, 40]])
+
+
+def mistral4():
+    """Saved with the names of its authors."""
+    vision = {"model_type": "pixtral", "num_hidden_layers": 2, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "image_size": 64, "patch_size": 4, "hidden_act": "silu"}
+    processor = {"patch_size": {"height": 4, "width": 4}, "size": {"longest_edge": 64}, "resample": 3, "image_mean": [0.48145466, 0.4578275, 0.40821073],
+                 "image_std": [0.26862954, 0.26130258, 0.27577711]}
+    text = text_config("mistral_large4_text", num_hidden_layers=4, rms_norm_eps=1e-4, moe_intermediate_size=8, n_routed_experts=4, num_experts_per_tok=2, kv_lora_rank=12, qk_rope_head_dim=4,
+                       qk_nope_head_dim=6, v_head_dim=6, index_n_heads=16, index_head_dim=8, index_topk=9, no_rope_layers=[1, 0, 1, 1]) | {"vocab_size": 258, "num_key_value_heads": 2}
+
+    def seen(picture):
+        x = transformers.PixtralImageProcessor(**{**processor, "patch_size": {"height": 8, "width": 8}})(picture, return_tensors="pt")
+        return {"pixel_values": double(x["pixel_values"]), "image_sizes": x["image_sizes"]}
+
+    def parts(model, picture):
+        x = seen(picture)
+        rows = features(model.get_image_features(**x, return_dict=True))
+        return lines(rows, int(x["image_sizes"][0][1]) // 8)
+
+    def lines(rows, n):
+        return [x for y in range(0, len(rows), n) for x in (rows[y : y + n], "[IMG_BREAK]")][:-1] + ["[IMG_END]"]
+
+    config = {"text_config": text, "vision_config": vision, "image_token_index": 3}
+    case = Saved("picture", "MistralLarge4ForConditionalGeneration", config, processor, ("vision_encoder.", "patch_merger.", "pre_mm_projector_norm.", "vision_language_adapter."), parts,
+                 [[40, 30], [70, 9], [120, 40]])
+    case.seen = seen
+    return case
+
+
+def mistral4_whole():
+    of = mistral4()
+    of.kind, of.words, of.tower, of.media = "whole", ("[IMG_BREAK]", "[IMG_END]"), ("",), [[40, 30], [70, 50]]
+    rows = of.parts
+    of.parts = lambda model, picture: ([x if isinstance(x, str) else len(x) for x in rows(model, picture)], of.seen(picture))
+    return of
 
 
 def qwen35_whole():
@@ -1193,7 +1228,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True)}
+CASES = {"mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True)}
 
 
 def main():
