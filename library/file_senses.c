@@ -36,6 +36,13 @@ static ggl_status add_part(llm_eye *e, const llm_noticed *x, int64_t k, const ll
     for (int64_t i = 0; i < 3 * p->n_made; i++)
         place[i] = p->place ? p->place[i] : (int32_t)(i / 3);
     llm_eye_part_id(x->id, k, id);
+    if (e->rows[e->input].picture.pairs > 0) {
+        ggl_free(place);
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: lines of rows stand in pairs with this eye, with which nothing is "
+                        "trained",
+                        x->name);
+    }
     const llm_media_rows rows = {.n = p->n_made, .place = place, .n_pos = p->n_pos};
     const ggl_status st = llm_media_add(e->media, id, &rows, first, err);
     ggl_free(place);

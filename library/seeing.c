@@ -193,11 +193,29 @@ static ggl_status append_tiles(const writing *w, ggl_error *err) {
     return st == GGL_OK ? append_text(w, tiles->end, 0, 0, err) : st;
 }
 
+/* Appends the rows of a picture in pairs of lines. The first one fills what is before them, so that they begin, behind one that begins them, at a multiple of so many tokens. */
+static ggl_status append_pairs(const writing *w, ggl_error *err) {
+    const int64_t each = rule_of(w->e)->pairs;
+    int32_t first = 0;
+    int64_t n = 0;
+    ggl_status st = llm_eye_find_part(w->e, w->id, 0, &first, &n, err);
+    if (st != GGL_OK)
+        return st;
+    while (st == GGL_OK && ((int64_t)w->ids->n + 1) % each != 0)
+        st = llm_tokens_append(w->ids, first, err);
+    for (int64_t i = 1; i < n && st == GGL_OK; i++)
+        st = llm_tokens_append(w->ids, (int32_t)(first - i), err);
+    llm_media_release(w->e->media, first);
+    return st;
+}
+
 /* Appends what stands for a picture: its rows, and the texts around them. */
 static ggl_status append_picture(const llm_eye *e, const llm_tokenizer *t,
                                  const uint8_t id[LLM_MEDIA_ID], llm_tokens *ids, ggl_error *err) {
     const llm_arch_picture *p = rule_of(e);
     const writing w = {.e = e, .t = t, .id = id, .ids = ids};
+    if (p->pairs > 0)
+        return append_pairs(&w, err);
     ggl_status st = append_text(&w, p->begin, 0, 0, err);
     if (st == GGL_OK && p->tiles.whole_first)
         st = append_whole(&w, err);
@@ -306,8 +324,9 @@ typedef struct cells {
 } cells;
 
 static cells cells_of(const llm_eye *e, const parts *p, int64_t k) {
-    const int64_t unit = side_of_row(e) * rule_of(e)->patch;
-    const int64_t nx = p->part[k]->width / unit, ny = p->part[k]->height / unit;
+    const int64_t side = side_of_row(e),
+                  nx = llm_picture_patches(rule_of(e), p->part[k]->width) / side,
+                  ny = llm_picture_patches(rule_of(e), p->part[k]->height) / side;
     cells c = {.right = nx, .bottom = ny};
     if (k == 1 && rule_of(e)->tiles.unpad)
         llm_picture_seen_cells(p->width, p->height, nx, ny, &c.left, &c.right, &c.top, &c.bottom);
@@ -406,8 +425,11 @@ static bool goes_on(const llm_eye *e, const parts *p, int64_t k) {
 static int64_t count_rows(const llm_eye *e, const parts *p, int64_t k) {
     const llm_arch_picture *rule = rule_of(e);
     const cells c = cells_of(e, p, k);
-    const int64_t n = llm_eye_rows_made(e, rule->first + p->part[k]->width / rule->patch *
-                                                             (p->part[k]->height / rule->patch));
+    const int64_t n =
+        llm_eye_rows_made(e, rule->first + llm_picture_patches(rule, p->part[k]->width) *
+                                               llm_picture_patches(rule, p->part[k]->height));
+    if (rule->pairs > 0)
+        return llm_arch_picture_tokens(rule, c.right, c.bottom) - 2;
     const int64_t in_lines =
         rule->tiles.unpad ? (c.right - c.left) * (c.bottom - c.top) : n - rule->n_marks;
     return in_lines +
@@ -477,6 +499,27 @@ typedef struct looked {
     const char *name;
 } looked;
 
+/* Keeps rows in pairs of lines, in their order. */
+static ggl_status keep_pairs(llm_eye *e, llm_media_rows *rows, const uint8_t id[LLM_MEDIA_ID],
+                             ggl_error *err) {
+    const size_t n_row = (size_t)rows->n_row;
+    llm_picture_order o;
+    int32_t first;
+    ggl_status st = llm_picture_pairs_new(&o, rule_of(e), rows->place, rows->n, err);
+    float *all = st == GGL_OK ? ggl_calloc((size_t)o.n * n_row + 1, sizeof *all) : NULL;
+    if (st == GGL_OK && !all)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for the rows of a picture");
+    for (int64_t i = 0; st == GGL_OK && i < o.n; i++)
+        memcpy(all + (size_t)i * n_row, rows->row + (size_t)o.at[i] * n_row, n_row * sizeof *all);
+    *rows = (llm_media_rows){
+        .row = all, .n = o.n, .n_row = rows->n_row, .n_pos = o.n - 1, .n_alone = 1};
+    if (st == GGL_OK)
+        st = llm_media_add(e->media, id, rows, &first, err);
+    ggl_free(all);
+    llm_picture_order_fini(&o);
+    return st;
+}
+
 static ggl_status look_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t id[LLM_MEDIA_ID],
                                 ggl_error *err) {
     const looked *l = ctx;
@@ -485,14 +528,14 @@ static ggl_status look_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t 
     int64_t n = 0;
     int32_t first;
     ggl_status st = look(e, l->parts, k, l->name, &in, &row, &n, err);
+    llm_media_rows rows = {.row = row,
+                           .n = n,
+                           .n_row = llm_stages_n_row(e->stages),
+                           .place = in.place,
+                           .n_pos = in.n_pos};
     if (st == GGL_OK)
-        st = llm_media_add(e->media, id,
-                           &(llm_media_rows){.row = row,
-                                             .n = n,
-                                             .n_row = llm_stages_n_row(e->stages),
-                                             .place = in.place,
-                                             .n_pos = in.n_pos},
-                           &first, err);
+        st = rule_of(e)->pairs > 0 ? keep_pairs(e, &rows, id, err)
+                                   : llm_media_add(e->media, id, &rows, &first, err);
     llm_noticed_part_fini(&in);
     return st;
 }
@@ -611,10 +654,13 @@ static ggl_status add_rows(llm_eye *e, const parts *p, int64_t k, int64_t n, con
     made m;
     ggl_status st = make_rows(&m, e, p, k, n, name, err);
     if (st == GGL_OK)
-        st = llm_picture_order_new(&o, rule, m.place, m.n_each * n, err);
+        st = rule->pairs > 0 ? llm_picture_pairs_new(&o, rule, m.place, m.n_each, err)
+                             : llm_picture_order_new(&o, rule, m.place, m.n_each * n, err);
+    if (rule->pairs > 0)
+        before = behind = ""; /* the order has them */
     if (st == GGL_OK)
         st = add_named(to, before, m.row, m.n_each, err);
-    for (int64_t i = 0; i < o.n && st == GGL_OK; i++) {
+    for (int64_t i = rule->pairs > 0; i < o.n && st == GGL_OK; i++) {
         if (o.at[i] != LLM_PICTURE_LINE) {
             st = add_row(to, m.row + (size_t)o.at[i] * to->n_row, err);
             continue;

@@ -135,6 +135,42 @@ static sides within(const llm_arch_picture *rule, sides own) {
                    fmin(fmax(floor(own.height * by), 1), size)};
 }
 
+/* The size in the picture's shape whose lines of blocks take at most n tokens in pairs, as the authors of DeepSeek-V4-Flash-Vision solve it: an even number of lines,
+ * and columns with one more behind them. */
+static sides smaller(const llm_arch_picture *rule, sides own, double n) {
+    const double patch = (double)rule->patch, side = patch * (double)rule->block;
+    const double shape = own.height / own.width, across = sqrt((n - 2) / shape + 0.25) - 0.5,
+                 lines = across * shape;
+    if (across < 1)
+        return (sides){side, floor((n - 2) / 2 / 2) * 2 * side};
+    if (lines < 2)
+        return (sides){fmax(floor((n - 2) / 2) - 1, 2) * side, 2 * side};
+    const double by =
+        fmin(floor(across) * side / own.width, floor(lines / 2) * 2 * side / own.height);
+    const sides to = multiples((sides){own.width * by, own.height * by}, patch, floor);
+    return (sides){fmax(to.width, patch), fmax(to.height, patch)};
+}
+
+static sides tokens(const llm_arch_picture *rule, sides own) {
+    const double patch = (double)rule->patch;
+    if (rule->wide > 0 && own.width > own.height * (double)rule->wide)
+        own.width = own.height * (double)rule->wide;
+    if (own.width * own.height < (double)rule->least) {
+        const double by = sqrt((double)rule->least / (own.width * own.height));
+        own = (sides){floor(own.width * by), floor(own.height * by)};
+    }
+    sides to = multiples(own, patch, ceil);
+    for (int64_t n = rule->most - (rule->pairs - 1); n > 2; n--) {
+        const double side = patch * (double)rule->block, nx = ceil(to.width / side),
+                     ny = ceil(to.height / side);
+        if (nx * ny <= (double)rule->most &&
+            llm_arch_picture_tokens(rule, (int64_t)nx, (int64_t)ny) <= rule->most)
+            break;
+        to = smaller(rule, own, (double)n);
+    }
+    return to;
+}
+
 /* --- where it lies --------------------------------------------------------------------------- */
 
 /* Computed in floats, like the processors that models were published with. */
@@ -152,11 +188,12 @@ void llm_picture_pad(llm_picture_fit *f, int64_t width, int64_t height) {
 
 /* Python's rounding, and ratios before products, as Pillow has them. */
 static void pil_pad(llm_picture_fit *f, int64_t width, int64_t height) {
-    const double w = (double)width, h = (double)height, size = (double)f->width;
-    if (width > height)
-        f->inner_height = (int64_t)fmax(nearbyint(h / w * size), 1);
-    else if (height > width)
-        f->inner_width = (int64_t)fmax(nearbyint(w / h * size), 1);
+    const double w = (double)width, h = (double)height, own = w / h,
+                 shape = (double)f->width / (double)f->height;
+    if (own > shape)
+        f->inner_height = (int64_t)fmax(nearbyint(h / w * (double)f->width), 1);
+    else if (own < shape)
+        f->inner_width = (int64_t)fmax(nearbyint(w / h * (double)f->height), 1);
     f->left = (int64_t)nearbyint((double)(f->width - f->inner_width) * 0.5);
     f->top = (int64_t)nearbyint((double)(f->height - f->inner_height) * 0.5);
 }
@@ -198,8 +235,11 @@ static ggl_status check(const llm_arch_picture *rule, int64_t width, int64_t hei
                         name, (long long)rule->patch, (long long)rule->block,
                         (long long)rule->first, (long long)rule->table);
     const int64_t side = rule->patch * rule->block;
-    if (is_counted ? rule->least < 0 || rule->most < side * side || rule->least > rule->most
-                   : rule->size < side || rule->size > SIDE)
+    if (rule->fit == LLM_FIT_TOKENS ? rule->least < 1 || rule->pairs < 1 || rule->table > 0 ||
+                                          rule->most < 4 * rule->pairs || rule->most > SIDE ||
+                                          rule->most > LLM_PICTURE_SEEN / side / side
+        : is_counted ? rule->least < 0 || rule->most < side * side || rule->least > rule->most
+                     : rule->size < side || rule->size > SIDE)
         return ggl_fail(err, GGL_USAGE, "%s: sides of %lld pixels, or %lld to %lld pixels in all",
                         name, (long long)rule->size, (long long)rule->least, (long long)rule->most);
     if ((is_counted || rule->fit == LLM_FIT_AREA) &&
@@ -233,6 +273,8 @@ static sides size_of(const llm_arch_picture *rule, int64_t width, int64_t height
         return patches(rule, own, side);
     case LLM_FIT_WITHIN:
         return multiples(within(rule, own), side, ceil);
+    case LLM_FIT_TOKENS:
+        return tokens(rule, own);
     case LLM_FIT_STRETCH:
     case LLM_FIT_PAD:
     case LLM_FIT_CROP:
@@ -257,7 +299,8 @@ ggl_status llm_picture_fit_for(llm_picture_fit *f, const llm_arch_picture *rule,
     f->height = f->inner_height = (int64_t)to.height;
     if (rule->fit == LLM_FIT_PAD || rule->fit == LLM_FIT_FOLLOW_PAD)
         llm_picture_pad(f, width, height);
-    else if (rule->fit == LLM_FIT_PIL_PAD)
+    else if (rule->fit == LLM_FIT_PIL_PAD ||
+             (rule->fit == LLM_FIT_TOKENS && (rule->wide == 0 || width < rule->wide * height)))
         pil_pad(f, width, height);
     else if (rule->fit == LLM_FIT_WITHIN) {
         const sides inner = within(rule, (sides){(double)width, (double)height});
@@ -265,8 +308,8 @@ ggl_status llm_picture_fit_for(llm_picture_fit *f, const llm_arch_picture *rule,
         f->inner_height = (int64_t)inner.height;
     } else if (rule->fit == LLM_FIT_CROP)
         crop(f, rule->size, width, height);
-    f->nx = f->width / rule->patch;
-    f->ny = f->height / rule->patch;
+    f->nx = llm_picture_patches(rule, f->width);
+    f->ny = llm_picture_patches(rule, f->height);
     f->n_rows = rule->first + f->nx * f->ny;
     if (f->nx % rule->block || f->ny % rule->block)
         return ggl_fail(

@@ -24,6 +24,12 @@ enum { LLM_PICTURE_SEEN = 1 << 26 };
 GGL_NODISCARD ggl_status llm_picture_fit_for(llm_picture_fit *fit, const llm_arch_picture *rule,
                                              int64_t width, int64_t height, const char *name,
                                              ggl_error *err);
+/* The patches of a side of so many pixels that the model sees; with those that fill its last block. */
+static inline int64_t llm_picture_patches(const llm_arch_picture *rule, int64_t pixels) {
+    const int64_t unit = rule->patch * rule->block;
+    return rule->fit == LLM_FIT_TOKENS ? (pixels + unit - 1) / unit * rule->block
+                                       : pixels / rule->patch;
+}
 /* Sets the size and the place of a picture of width x height pixels that is resized to fit into f->width x f->height, in the middle. */
 void llm_picture_pad(llm_picture_fit *f, int64_t width, int64_t height);
 

@@ -44,6 +44,39 @@ ggl_status llm_picture_order_new(llm_picture_order *out, const llm_arch_picture 
     return GGL_OK;
 }
 
+ggl_status llm_picture_pairs_new(llm_picture_order *out, const llm_arch_picture *rule,
+                                 const int32_t *place, int64_t n, ggl_error *err) {
+    const int fill = llm_arch_row_named(rule->fill), line_end = llm_arch_row_named(rule->line_end);
+    int64_t nx = 0, ny = 0;
+    for (int64_t i = rule->n_marks; i < n; i++) {
+        ny = place[3 * i + 1] >= ny ? place[3 * i + 1] + 1 : ny;
+        nx = place[3 * i + 2] >= nx ? place[3 * i + 2] + 1 : nx;
+    }
+    *out = (llm_picture_order){
+        .at = ggl_calloc((size_t)llm_arch_picture_tokens(rule, nx, ny) + 1, sizeof *out->at)};
+    int32_t *row = ggl_calloc((size_t)(nx * ny) + 1, sizeof *row), *to = out->at;
+    if (!row || !to) {
+        ggl_free(row);
+        llm_picture_order_fini(out);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the rows of a picture");
+    }
+    for (int64_t i = rule->n_marks; i < n; i++)
+        row[place[3 * i + 1] * nx + place[3 * i + 2]] = (int32_t)i;
+    *to++ = fill;
+    *to++ = llm_arch_row_named(rule->begin);
+    for (int64_t y = 0; y < ny; y += 2)
+        for (int64_t x = 0; x <= nx; x++) {
+            *to++ = x < nx ? row[y * nx + x] : line_end;
+            *to++ = y + 1 == ny ? fill : x < nx ? row[(y + 1) * nx + x] : line_end;
+        }
+    while ((to - out->at - 2) % rule->pairs != 0)
+        *to++ = fill;
+    *to++ = llm_arch_row_named(rule->end);
+    out->n = to - out->at;
+    ggl_free(row);
+    return GGL_OK;
+}
+
 void llm_picture_order_fini(llm_picture_order *o) {
     ggl_free(o->at);
     *o = (llm_picture_order){0};

@@ -24,6 +24,10 @@ typedef struct llm_picture_order {
  * GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_picture_order_new(llm_picture_order *out, const llm_arch_picture *rule,
                                                const int32_t *place, int64_t n, ggl_error *err);
+/* The same of pairs of lines: first the row that fills, then all that stands in a text between what fills before them and the next token, without ends of lines. n: with
+ * those that have names. GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_picture_pairs_new(llm_picture_order *out, const llm_arch_picture *rule,
+                                               const int32_t *place, int64_t n, ggl_error *err);
 void llm_picture_order_fini(llm_picture_order *o);
 
 /* The lines and columns of a grid of nx x ny cells that show a picture of width x height pixels amid others, of which a line, or a column, that shows some of it is

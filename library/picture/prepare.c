@@ -214,6 +214,11 @@ static void fill(llm_picture_rows *r, const llm_arch_picture *rule, const llm_pi
         r->x[k] = (int32_t)(b % n_across * block);
         r->y[k] = (int32_t)(b / n_across * block);
         find_patch(r, k, rule, j);
+        if (r->x[k] >= p->width / rule->patch || r->y[k] >= p->height / rule->patch) {
+            r->x[k] = -1 - r->x[k];
+            r->y[k] = -1 - r->y[k];
+            continue;
+        }
         fill_row(r->row + k * r->n_row, p, rule->patch, r->x[k], r->y[k], &l);
         if (r->share)
             find_in_table(r, k, rule);
@@ -222,10 +227,11 @@ static void fill(llm_picture_rows *r, const llm_arch_picture *rule, const llm_pi
 
 ggl_status llm_picture_rows_new(llm_picture_rows **out, const llm_arch_picture *rule,
                                 const llm_picture *seen, const char *name, ggl_error *err) {
-    const int64_t side = rule->patch * rule->block;
+    const int64_t side = rule->patch * (rule->fit == LLM_FIT_TOKENS ? 1 : rule->block);
     *out = NULL;
     if (side < 1 || seen->width < side || seen->height < side ||
-        seen->width / rule->patch % rule->block || seen->height / rule->patch % rule->block)
+        llm_picture_patches(rule, seen->width) % rule->block ||
+        llm_picture_patches(rule, seen->height) % rule->block)
         return ggl_fail(
             err, GGL_USAGE,
             "%s: %lld x %lld pixels, which are no blocks of %lld x %lld patches of %lld", name,
@@ -234,8 +240,8 @@ ggl_status llm_picture_rows_new(llm_picture_rows **out, const llm_arch_picture *
     llm_picture_rows *r = ggl_calloc(1, sizeof *r);
     if (!r)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", name);
-    r->nx = seen->width / rule->patch;
-    r->ny = seen->height / rule->patch;
+    r->nx = llm_picture_patches(rule, seen->width);
+    r->ny = llm_picture_patches(rule, seen->height);
     r->n = rule->first + r->nx * r->ny;
     r->n_row = CHANNELS * rule->patch * rule->patch;
     const size_t n = (size_t)r->n;

@@ -42,7 +42,8 @@ typedef struct llm_picture_rows {
     int64_t n_row;  /* numbers of a row: 3 * patch * patch */
     int64_t nx, ny; /* patches */
     float *row;     /* [n][3][patch][patch]: x within the patch is innermost */
-    int32_t *y, *x; /* [n]: the place in the grid of patches; 0 of rows before the patches */
+    int32_t *y,
+        *x; /* [n]: the place in the grid of patches; 0 of rows before the patches; -1 - y and -1 - x of rows of zeros that fill a block */
     /* With a table: the entries y * table + x around the place, line by line from the top left, and the share of each (llm_arch_between). 0 of rows before the
      * patches. NULL without a table; entry is NULL, too, if there are shares of all entries. */
     int64_t n_entry;

@@ -195,12 +195,12 @@ struct arch_eval {
     ggl_tensor *features;
     int32_t tap[LLM_ARCH_MAX_TAPS];
     int n_taps;
-    int64_t n_given;       /* length of given(x); 0: the descriptor has none */
-    int64_t n_given_more;  /* of given_more(n) */
-    int given_together;    /* 1: given rows that stand together see each other; 2: within windows */
-    bool has_places;       /* as in llm_arch_result */
-    int64_t n_token_types; /* of token_type(n); 0: the descriptor has none */
-    int64_t n_row;         /* as in llm_arch_result */
+    int64_t n_given;      /* length of given(x); 0: the descriptor has none */
+    int64_t n_given_more; /* of given_more(n) */
+    int given_together; /* 1: given rows that stand together see each other; 2: within windows; 3: beyond them, too */
+    bool has_places;               /* as in llm_arch_result */
+    int64_t n_token_types;         /* of token_type(n); 0: the descriptor has none */
+    int64_t n_row;                 /* as in llm_arch_result */
     const ggl_tensor *guess_token; /* as well */
     /* What guesses of a block are made from, one after the other: in_turn(x), its row as an input, and the guess before as an input. */
     ggl_tensor *in_turn, *turn_row, *turn_before;

@@ -475,7 +475,7 @@ static double window_back(double window) {
     return window > 1 ? 2 * window - 2 : window;
 }
 
-/* What attend's argument `within` is to an element that sees from pos + 1 - window on, without a window up to itself. NULL: reported. */
+/* What attend's argument `within` is to an element that sees from pos + 1 - window on, or all of its picture's rows (together = 3); without a window up to itself. NULL: reported. */
 static ggl_tensor *within_of(arch_eval *ev, arch_place p, double window) {
     const bool has_window = window > 0;
     const double number[] = {has_window ? INFINITY : 0, has_window ? 1 - window : 1};
@@ -485,6 +485,10 @@ static ggl_tensor *within_of(arch_eval *ev, arch_place p, double window) {
     ggl_tensor *ends[] = {NULL, NULL}, *fixed = ggl_graph_const(ev->g, 1, &one, &number[0]),
                *moving =
                    src[0] && src[1] ? llm_arch_node(ev, p, GGL_OP_ADD, src, 2, NULL, 0) : NULL;
+    if (moving && has_window && ev->given_together == 3) {
+        ggl_tensor *both[] = {moving, llm_arch_input(ev, p, "begin", GGL_I32, 0, NULL)};
+        moving = both[1] ? llm_arch_node(ev, p, GGL_OP_MIN, both, 2, NULL, 0) : NULL;
+    }
     moving = moving ? llm_arch_reshape(ev, p, moving, 1, &one, NULL) : NULL;
     if (!fixed || !moving)
         return NULL;
@@ -498,7 +502,7 @@ static ggl_tensor *within_of(arch_eval *ev, arch_place p, double window) {
 static bool see_together(arch_eval *ev, const args *a, ggl_tensor **src, double *num) {
     const double window = num[ATTEND_WINDOW];
     int k = 0;
-    if (!(window > 0) && ev->given_together == 1)
+    if (!(window > 0) && ev->given_together != 2)
         return true;
     for (int i = 0; strcmp(a->sig.param[i].name, "within") != 0; i++)
         k += !a->sig.param[i].number;
@@ -743,7 +747,7 @@ static arch_value call_given(args *a) {
     ev->n_given = x->ne[0];
     int64_t together = 0;
     if (!is_absent(a, 1) &&
-        !llm_arch_want_whole(ev, arg_expr(a, 1, 0), &a->value[a->first[1]], 0, 2, &together))
+        !llm_arch_want_whole(ev, arg_expr(a, 1, 0), &a->value[a->first[1]], 0, 3, &together))
         return ARCH_FAIL;
     if (together > ev->given_together)
         ev->given_together = (int)together;
@@ -752,7 +756,8 @@ static arch_value call_given(args *a) {
     ggl_tensor *src[] = {llm_arch_input(ev, a->e->mark, "is_given", GGL_F32, 0, NULL),
                          llm_arch_input(ev, a->e->mark, "given_row", GGL_F32, 1, x->ne), x};
     if (!src[0] || !src[1] ||
-        (together && !llm_arch_input(ev, a->e->mark, "end", GGL_I32, 0, NULL)))
+        (together && !llm_arch_input(ev, a->e->mark, "end", GGL_I32, 0, NULL)) ||
+        (together == 3 && !llm_arch_input(ev, a->e->mark, "begin", GGL_I32, 0, NULL)))
         return ARCH_FAIL;
     return llm_arch_tensor_value(llm_arch_node(ev, a->e->mark, GGL_OP_WHERE, src, 3, NULL, 0));
 }
@@ -776,6 +781,16 @@ static arch_value call_given_more(args *a) {
     if (!src[0] || !src[1] || !src[2])
         return ARCH_FAIL;
     return llm_arch_tensor_value(llm_arch_node(ev, a->e->mark, GGL_OP_WHERE, src, 3, NULL, 0));
+}
+
+/* is_given(): 1 for a row that the caller gives, 0 for a token; none if no rows are given. */
+static arch_value call_is_given(args *a) {
+    arch_eval *ev = a->ev;
+    if (ev->n_given == 0 || ev->stage)
+        return llm_arch_error(ev, a->e->mark, "is_given() follows given(x), outside of stages");
+    if (!ev->params || !ev->params->given)
+        return llm_arch_none("no rows are given");
+    return llm_arch_tensor_value(llm_arch_input(ev, a->e->mark, "is_given", GGL_F32, 0, NULL));
 }
 
 static arch_value call_floats(args *a) {
@@ -874,6 +889,8 @@ static arch_value call_builtin(args *a) {
         return call_given(a);
     case FN_GIVEN_MORE:
         return call_given_more(a);
+    case FN_IS_GIVEN:
+        return call_is_given(a);
     case FN_FLOATS:
         return call_floats(a);
     case FN_SOUND:

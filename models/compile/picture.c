@@ -124,16 +124,40 @@ enum {
     ARG_LINE_END,
     ARG_LONGEST,
     ARG_THIN,
+    ARG_PAIRS,
+    ARG_FILL,
+    ARG_WIDE,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
 
+/* Checks what goes with pairs of lines, which are made of rows that have names: one for each text. */
+static bool check_pairs(arch_eval *ev, const arch_expr *const *e, const llm_arch_picture *p) {
+    const char *const text[] = {p->begin, p->end, p->line_end, p->fill};
+    bool are_rows = true;
+    for (size_t k = 0; k < sizeof text / sizeof *text; k++)
+        are_rows = are_rows && llm_arch_row_named(text[k]) >= 0 && !text[k][3];
+    const char *wrong =
+        p->pairs == 0 ? (p->fit == LLM_FIT_TOKENS
+                             ? "a picture of so many tokens stands in pairs of lines: pairs"
+                         : *p->fill ? "only pairs of lines are filled: pairs"
+                                    : NULL)
+        : !are_rows || *p->line
+            ? "of pairs of lines, begin, end, line_end and fill are each the name of a row, as "
+              "\"{0}\", and there is no line"
+        : p->origin || p->table ? "pairs of lines have no origin and no table of positions"
+                                : NULL;
+    if (wrong)
+        llm_arch_error(ev, e[ARG_PATCH]->place, "%s", wrong);
+    return !wrong;
+}
+
 /* Reads the arguments that are given. */
 static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr *const *e,
                       llm_arch_picture *p) {
-    static const char *const fits[] = {"stretch", "pad",    "crop",   "follow", "follow_pad",
-                                       "longest", "area",   "aspect", "fill",   "steps",
-                                       "patches", "within", "pil_pad"};
+    static const char *const fits[] = {"stretch", "pad",    "crop",    "follow", "follow_pad",
+                                       "longest", "area",   "aspect",  "fill",   "steps",
+                                       "patches", "within", "pil_pad", "tokens"};
     static const char *const ways[] = {"corners", "linear", "linear_zero", "cubic", "wide"};
     int64_t cells = 0, crossed = 0, places = 1;
     const struct {
@@ -152,6 +176,8 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         [ARG_PLACES] = {&places, 0, 1},
         [ARG_LONGEST] = {&p->longest, 0, 1 << 15},
         [ARG_THIN] = {&p->thin, 0, 1 << 15},
+        [ARG_PAIRS] = {&p->pairs, 0, 64},
+        [ARG_WIDE] = {&p->wide, 0, 200},
     };
     double color[3] = {0};
     int fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR, between = LLM_BETWEEN_CORNERS;
@@ -172,12 +198,14 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         !llm_arch_want_row_text(ev, e[ARG_END], v[ARG_END], p->end) ||
         !llm_arch_want_row_text(ev, e[ARG_LINE], v[ARG_LINE], p->line) ||
         !llm_arch_want_row_text(ev, e[ARG_LINE_END], v[ARG_LINE_END], p->line_end) ||
+        !llm_arch_want_row_text(ev, e[ARG_FILL], v[ARG_FILL], p->fill) ||
         (v[ARG_INNER] && !read_inner(ev, e[ARG_INNER], v[ARG_INNER], p)))
         return false;
     count_marks(p, p->begin);
     count_marks(p, p->end);
     count_marks(p, p->line);
     count_marks(p, p->line_end);
+    count_marks(p, p->fill);
     for (int k = 0; k < 3; k++)
         p->color[k] = (uint8_t)color[k];
     if (cells == 1 && between != LLM_BETWEEN_CORNERS)
@@ -190,7 +218,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
     p->crossed = crossed == 1;
     p->fit = (llm_arch_fit)fit;
     p->resize = (llm_arch_resize)resize;
-    return true;
+    return check_pairs(ev, e, p);
 }
 
 /* How many blocks there are at most where both sides of a rectangle of n blocks are rounded, up by less than one: no side is more than 200 times
@@ -213,6 +241,8 @@ int64_t llm_arch_picture_rows(const llm_arch_picture *p) {
                rounded_blocks(with_edges((double)p->most / (double)(p->patch * p->patch)) /
                               (double)each) *
                    each;
+    if (p->fit == LLM_FIT_TOKENS)
+        return p->first + p->most * each;
     if (llm_arch_fit_is_counted(p->fit))
         return p->first + p->most / (p->patch * p->patch);
     if (p->fit == LLM_FIT_AREA)
@@ -227,15 +257,20 @@ arch_value llm_arch_from_picture(arch_eval *ev, const arch_expr *e, const arch_v
         return ARCH_FAIL;
     const int64_t unit = p.patch * p.block;
     const bool is_counted = llm_arch_fit_is_counted(p.fit);
-    if (is_counted ? !p.most || p.most < unit * unit || p.least > p.most
-                   : !p.size || p.size < unit ||
-                         (p.fit != LLM_FIT_LONGEST && p.fit != LLM_FIT_AREA && p.size % unit != 0))
+    if (p.fit == LLM_FIT_TOKENS ? p.most < 4 * p.pairs || !p.least
+        : is_counted
+            ? !p.most || p.most < unit * unit || p.least > p.most
+            : !p.size || p.size < unit ||
+                  (p.fit != LLM_FIT_LONGEST && p.fit != LLM_FIT_AREA && p.size % unit != 0))
         return llm_arch_error(
             ev, e->mark,
-            is_counted ? "a picture near its own size needs `most` pixels, at least those of a "
-                         "block of %lld x %lld, and not less than `least`"
-                       : "a picture needs a size that is a multiple of %lld x %lld pixels, the "
-                         "patches of a block",
+            p.fit == LLM_FIT_TOKENS
+                ? "a picture of %lld x %lld pixels a block that has `most` tokens needs four "
+                  "times those of `pairs`, and `least` pixels"
+            : is_counted ? "a picture near its own size needs `most` pixels, at least those of a "
+                           "block of %lld x %lld, and not less than `least`"
+                         : "a picture needs a size that is a multiple of %lld x %lld pixels, the "
+                           "patches of a block",
             (long long)unit, (long long)unit);
     const arch_value prepared = llm_arch_from_floats(ev, e, llm_arch_picture_rows(&p));
     if (prepared.kind == VAL_FAIL)
@@ -431,6 +466,8 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
     p->tiles = t;
     if (t.by == LLM_TILES_NONE)
         return *v[TILES_PICTURE];
+    if (p->pairs > 0)
+        return llm_arch_error(ev, e->mark, "tiles do not stand in pairs of lines");
     if (!check_tiles(ev, e, p))
         return ARCH_FAIL;
     const int64_t n_whole = llm_arch_picture_rows(p),
@@ -470,6 +507,16 @@ static arch_value lines_of_plane(arch_eval *ev, const arch_expr *e, const arch_s
     return v;
 }
 
+/* 1 for a patch of the picture, 0 for a row of zeros in its place: the input rows.NAME.there. */
+static arch_value is_patch(arch_eval *ev, const arch_expr *e, const arch_source *from) {
+    char name[2 * ARCH_MAX_NAME + 64];
+    if (!from->row.is_input || from->row.picture.patch == 0)
+        return llm_arch_error(ev, e->mark, "only a row of an input from a picture is .there");
+    snprintf(name, sizeof name, "%srows.%s.there", ev->arch->has_tokens ? "stage." : "",
+             from->row.name);
+    return llm_arch_tensor_value(llm_arch_input(ev, e->mark, name, GGL_F32, 0, NULL));
+}
+
 /* The place of a row of a picture: the input rows.NAME.PART, which the caller fills. */
 static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_source *from) {
     const llm_arch_picture *p = &from->row.picture;
@@ -480,6 +527,8 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
     const llm_arch_rows_of *own = ev->stage ? &ev->source[ev->n_sources - 1].row : NULL;
     if (strcmp(e->name, "lines") == 0)
         return lines_of_plane(ev, e, from);
+    if (strcmp(e->name, "there") == 0)
+        return is_patch(ev, e, from);
     if (window && (!ev->stage || ev->source[ev->n_sources - 1].row.windows == 0))
         return llm_arch_error(ev, e->mark, "only rows of a stage with windows = N have a window");
     const bool has_place = (from->row.is_input && p->patch > 0) ||

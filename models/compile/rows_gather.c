@@ -12,7 +12,8 @@
 
 /* Returns the part that the end of an input's name stands for. */
 static llm_rows_part part_named(const char *end) {
-    static const char *const name[] = {"", ".y", ".x", ".corner", ".share", ".window", ".lines"};
+    static const char *const name[] = {"",       ".y",      ".x",     ".corner",
+                                       ".share", ".window", ".there", ".lines"};
     int k = LLM_ROWS_LINES;
     if (strncmp(end, PLANE, sizeof PLANE - 1) == 0)
         return LLM_ROWS_PLANE;
@@ -171,6 +172,20 @@ static void gather_places(const llm_rows_piece *p, const llm_rows_input *in,
                    (size_t)take * sizeof *to);
         else
             memset(to, 0, (size_t)take * sizeof *to);
+        int32_t place;
+        if (!in_table && (memcpy(&place, to, sizeof place), place < 0)) {
+            place = -1 - place; /* of a row that fills a block */
+            memcpy(to, &place, sizeof place);
+        }
+    }
+}
+
+/* Which rows that the stage reads of the input are patches of the picture. */
+static void gather_there(const llm_rows_piece *p, const llm_row_places *places, int64_t n,
+                         float *to) {
+    for (int64_t i = p->first; i < p->first + p->m; i++, to++) {
+        const int64_t at = row_below(p, i, n);
+        *to = at >= 0 && at < n && (!places || places->yx[2 * at] >= 0) ? 1 : 0;
     }
 }
 
@@ -206,6 +221,10 @@ void llm_rows_gather(const llm_rows_piece *p, const llm_rows_input *in,
                      float *to) {
     if (in->part == LLM_ROWS_WINDOW) {
         memcpy(to, p->windows->window + p->first, (size_t)p->m * sizeof *p->windows->window);
+        return;
+    }
+    if (in->part == LLM_ROWS_THERE) {
+        gather_there(p, places, n, to);
         return;
     }
     if (in->part == LLM_ROWS_LINES) {

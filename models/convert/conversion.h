@@ -124,8 +124,8 @@ bool llm_arch_convert_expand_ignored(arch_eval *ev);
 
 /* Runs a `within` line. False: reported. */
 bool llm_arch_convert_within(arch_eval *ev, const arch_mapping *m);
-/* Checks that config.json has the object of an `only` line. False: reported. */
-bool llm_arch_convert_has_object(arch_eval *ev, const arch_mapping *m);
+/* Checks that config.json has the object, or the value, of an `only` line. False: reported. */
+bool llm_arch_convert_has_value(arch_eval *ev, const arch_mapping *m);
 /* True if e is processor.x, and the folder has none of the files that say how pictures are prepared. */
 bool llm_arch_convert_lacks_file(const arch_eval *ev, const arch_expr *e);
 /* Returns the object that has the rope values: that of a `within` line, else config.json itself. */

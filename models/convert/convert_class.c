@@ -230,7 +230,7 @@ bool llm_converter_has_part(const llm_converter *c) {
         if (m->kind != MAP_ONLY || !m->expr)
             continue;
         const json_value *v = value_at(&c->config->root, m->expr);
-        if (!v || v->kind != JSON_OBJECT)
+        if (!v || v->kind == JSON_NULL)
             return false;
     }
     return true;

@@ -79,7 +79,7 @@ GGL_NODISCARD ggl_status llm_converter_choose_section(llm_converter *c, ggl_erro
 GGL_NODISCARD ggl_status llm_converter_find_builtin(llm_converter *c, ggl_error *err);
 /* True if the descriptor is of an ear. */
 bool llm_converter_hears(const llm_arch *arch);
-/* True if config.json has the objects that the section is about. */
+/* True if config.json has the objects and values that the section is about. */
 bool llm_converter_has_part(const llm_converter *c);
 /* Sets the model's name: that of the folder or checkpoint, of its repository in the Hugging Face cache,
  * or the end of config.json's _name_or_path. */

@@ -259,7 +259,7 @@ static bool run_line(arch_eval *ev, const arch_mapping *m) {
 static bool run_keys(arch_eval *ev) {
     for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
         if ((m->kind == MAP_WITHIN && !llm_arch_convert_within(ev, m)) ||
-            (m->kind == MAP_ONLY && m->expr && !llm_arch_convert_has_object(ev, m)))
+            (m->kind == MAP_ONLY && m->expr && !llm_arch_convert_has_value(ev, m)))
             return false;
     for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
         if (m->kind == MAP_ARCH && !convert_family(ev, m) && !convert_forgive(ev))

@@ -451,12 +451,12 @@ arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
     return none.text ? none : ARCH_FAIL;
 }
 
-bool llm_arch_convert_has_object(arch_eval *ev, const arch_mapping *m) {
+bool llm_arch_convert_has_value(arch_eval *ev, const arch_mapping *m) {
     const json_value *v;
     char quote[128];
     if (!find_config(ev, m->expr, &v))
         return false;
-    if (!v || v->kind != JSON_OBJECT)
+    if (!v || v->kind == JSON_NULL)
         llm_arch_error_hint(ev, GGL_UNSUPPORTED, m->expr->place, NULL,
                             "the folder has no such part: %s is missing in config.json",
                             llm_arch_quote(m->expr->place, quote, sizeof quote));

@@ -475,7 +475,7 @@ static void walk(search *s, const json_value *v, int depth, above up) {
         up.refused = line->rest;
     else if (named || (line && (line->rest.n == 0 || (!inner && has_value(line->rest, v)))))
         return;
-    if (inner && look && has_path(&s->only, path)) {
+    if (look && has_path(&s->only, path)) {
         up.apart = false;
         up.own = depth;
     }

@@ -455,6 +455,7 @@ typedef enum arch_builtin_fn {
     FN_PLANE_AROUND,
     FN_GIVEN,
     FN_GIVEN_MORE,
+    FN_IS_GIVEN,
     FN_FLOATS,
     FN_SOUND,
     FN_SAMPLES,
@@ -481,7 +482,7 @@ typedef struct arch_sig_param {
     double fallback;
 } arch_sig_param;
 
-#define ARCH_MAX_SIG     24
+#define ARCH_MAX_SIG     32
 #define ARCH_ROW_OPTIONS 10 /* of a stage over rows, as parse_row_options names them */
 /* The signature of an operator or builtin, without the arguments that the engine supplies (pos,
  * slot). */

@@ -274,8 +274,15 @@ bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out) {
         const int64_t i = (int64_t)e->first - id;
         *out = (llm_media_row){
             .row = r->row + i * r->n_row, .n_row = r->n_row, .i = i, .n = r->n, .n_pos = r->n_pos};
+        if (i < r->n_alone) {
+            out->i = 0;
+            out->n = out->n_pos = 1;
+        } else {
+            out->i -= r->n_alone;
+            out->n -= r->n_alone;
+        }
         for (int k = 0; k < 3; k++)
-            out->place[k] = r->place ? r->place[i * 3 + k] : (int32_t)i;
+            out->place[k] = r->place ? r->place[i * 3 + k] : (int32_t)out->i;
     }
     ggl_os_mutex_unlock(lock);
     return is_there;

@@ -55,6 +55,11 @@ static int32_t end_of(const session_token *x) {
     return (int32_t)(x->e->pos - row.i + row.n);
 }
 
+/* Where the rows of its picture begin, or its own position. */
+static int32_t begin_of(const session_token *x) {
+    return (int32_t)(x->e->pos - (x->b && x->s->media ? media_of(x).i : 0));
+}
+
 /* --- what tokens read apart from their slot ---------------------------------------------------- */
 
 static ggl_status check_read(const llm_session *s, const llm_batch *b, int64_t i, ggl_error *err) {
@@ -208,6 +213,7 @@ static const session_input table[] = {
     {"pos", .of_text = true, .number = pos_of},
     {"slot", .of_text = true, .number = slot_of},
     {"end", .of_text = true, .number = end_of},
+    {"begin", .of_text = true, .number = begin_of},
     {"type", .of_text = true, .check = check_type, .number = type_of},
     {"read.slot", .check = check_read, .number = read_slot_of},
     {"read.end", .number = read_end_of},

@@ -204,6 +204,10 @@ class Check:
                 self.tell(f"{name}: the same rows of its file", same)
             if self.cli:
                 parts, at = [*tokens_of("ab")], first
+                if "fill" in line:  # a row of the model's own, as often as it takes until the rows behind their first begin at a multiple
+                    own, each = line["fill"]
+                    lead = -(len(parts) + 1) % each
+                    parts += [Seen(np.repeat(weights(unpacked(line["shapes"]))[own][None].astype(float), lead, 0), [(0, i) for i in range(lead)])] * (lead > 0)
                 for x in layout:
                     parts += tokens_of(x) if isinstance(x, str) else [Seen(want[at : at + x], [(0, i) for i in range(x)])]
                     at += 0 if isinstance(x, str) else x
@@ -215,6 +219,9 @@ class Check:
                 far = off(got, all_)
                 self.tell(f"{name}: the text around it", far <= 5 * limit, f"{far:.0e}" if got.shape == all_.shape else f"{got.shape}, not {all_.shape}")
             first += n
+        if self.cli and "twin" in line:
+            self.in_twin(line, folder, want)
+            self.both_parts(line)
         if self.cli and media == "both":
             for tower in folder, file:
                 self.run(self.cli, "-m", self.at("text"), "--mmproj", tower, *flags, "-p", prompt, "-n", "0", "-ctk", "f32", "-ctv", "f32", "-c", "4096", "--logits", self.at("npy"))
@@ -226,6 +233,62 @@ class Check:
         if self.convert and name == "glm-asr":
             self.ends(name, file, line)
         shutil.rmtree(folder)
+
+    def in_twin(self, line, folder, rows):
+        """In a text of the family's own model, whose rows see each other from the first one to the last one."""
+        import gguf
+        import nano
+        from eye_texts import byte_names, tokens_of
+        nano.load_family(line["twin"])
+        twin, (own, each), at = sys.modules[line["twin"]], line["fill"], 0
+        case = twin.model("late-senses", 77, [0, 4, 8, 0], {"context_length": 512, "attention.indexer.top_k": 5}, hashed=2, n_embd=line["n_row"], n_vocab=256, sees=True)
+        gguf.write(self.at("twin"), case.meta() | {
+            "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.tokens": byte_names(), "tokenizer.ggml.token_type": [1] * 256,
+            "tokenizer.ggml.merges": gguf.Typed(gguf.ARRAY, [], gguf.STRING), "tokenizer.ggml.add_bos_token": False}, case.tensors)
+        fill, table = weights(unpacked(line["shapes"]))[own].astype(float), case.tensors["token_embd.weight"].astype(float)
+        for (size, (n,)), before in zip(zip(line["media"], line["layouts"]), ("ab", "abc", "a", "abcdefgh")):
+            shown, at = rows[at : at + n], at + n
+            lead = -(len(before) + 1) % each
+            seen = twin.Seen([], [], [])
+            seen.tokens = [*tokens_of(before), *[0] * (lead + n), *tokens_of("cdefg")]
+            begin = len(before) + lead
+            for t in range(len(seen.tokens)):
+                inside = begin <= t < begin + n
+                seen.is_row.append(len(before) <= t < begin + n)
+                seen.first.append(begin if inside else t)
+                seen.end.append(begin + n if inside else t + 1)
+            x = np.concatenate([table[tokens_of(before)], np.repeat(fill[None], lead, 0), shown, table[tokens_of("cdefg")]])
+            self.run(self.cli, "-m", self.at("twin"), "--mmproj", folder, "--image", self.write_medium("picture", size), "-p", before + "<__media__>cdefg", "-n", "0", "-ctk", "f32",
+                     "-ctv", "f32", "--logits", self.at("npy"))
+            want, got = twin.with_pictures(case, x, seen), np.load(self.at("npy"))
+            far = off(np.where(np.isnan(got), want, got), want) if got.shape == want.shape else np.inf
+            self.tell(f"{line['name']}: a text of its own family with {' x '.join(map(str, size))}", far <= LIMIT and not np.isnan(got[begin + n - 1 :]).any(), f"{far:.0e} {got.shape}")
+
+    def both_parts(self, line):
+        """A folder as published, of a text model and its eye: its two files see what it sees."""
+        import eye_folders
+        import folders_deepseek4 as published
+        from folders import Weights, write_safetensors
+        from eye_texts import byte_names
+        published.WIDE, published.N_VOCAB = line["n_row"], 256
+        config = {**published.CONFIG, **line["config"], "hidden_size": line["n_row"], "vocab_size": 256, "rope_theta": 300.0}
+        del config["theta"]
+        folder, w = self.write_folder(line, False), Weights(5)
+        published.weights(config, w)
+        for l in range(config["num_hidden_layers"]):
+            w.vector(f"layers.{l}.ffn.gate.bias_vl", config["n_routed_experts"])
+        write_safetensors(os.path.join(folder, "model.safetensors"), weights(unpacked(line["shapes"])) | {k: v if v.dtype == np.int64 else v.astype(np.float32) for k, v in w.items()})
+        tokens = type("Tokens", (), {"meta": {"tokenizer.ggml.tokens": byte_names()}})
+        for file, content in (("config.json", config), ("tokenizer.json", eye_folders.tokenizer_of(tokens))):
+            with open(os.path.join(folder, file), "w", encoding="utf-8") as f:
+                json.dump(content, f)
+        self.run(self.convert, folder, "-o", self.at("whole"), "--mmproj", self.at("file"))
+        path, found = self.write_medium("picture", line["media"][0]), []
+        for words in (("-m", folder), ("-m", self.at("whole"), "--mmproj", self.at("file"))):
+            self.run(self.cli, *words, "--image", path, "-p", "ab<__media__>cd", "-n", "0", "-t", "1", "--logits", self.at("npy"))
+            found.append(np.load(self.at("npy")))
+        same = found[0].shape == found[1].shape and np.array_equal(found[0].view(np.uint32), found[1].view(np.uint32))
+        self.tell(f"{line['name']}: a folder that sees, and its two files", same and np.ptp(found[0][-1]) > 0, f"{found[0].shape}")
 
     def ends(self, name, file, line):
         """A file with rows of its own, as llama.cpp 0.5.0 makes it: they stand before and after those of each window."""

@@ -8,6 +8,7 @@ seeded pictures and sounds with their processors, in float64.
 import argparse
 import base64
 import json
+import math
 import pathlib
 import sys
 import tempfile
@@ -1186,6 +1187,75 @@ def dots3():
     return Own("Dots3NoteForConditionalGeneration", {"hidden_size": N_TEXT, "vision_config": theirs}, processor, shapes, [[40, 30], [9, 70], [60, 40]], ("<|img|>", "<|endofimg|>"), rows_of)
 
 
+def vision_exp_size(picture, p, r, most, least, wide):
+    """The size that the authors of DeepSeek-V4-Flash-Vision give a picture."""
+    def tokens(h, w):
+        nh, nw = -(-(h // p) // r), -(-(w // p) // r)
+        lines = nh + nh % 2
+        return lines * (nw + 1) + 2 + 2 * (lines // 2 * (nw + 1) % 2)
+
+    def solved(n):
+        shape = h / w
+        across = math.sqrt((n - 2) / shape + 0.25) - 0.5
+        if across < 1:
+            lines = (n - 2) // 2
+            return (lines - lines % 2) * p * r, p * r
+        if across * shape < 2:
+            return 2 * p * r, ((n - 2) // 2 - 1) * p * r
+        across, lines = math.floor(across), math.floor(across * shape)
+        by = min(across * p * r / w, (lines - lines % 2) * p * r / h)
+        return math.floor(h * by / p) * p, math.floor(w * by / p) * p
+
+    w, h = picture.size
+    w = min(w, h * wide)
+    if w * h < least:
+        by = (least / (w * h)) ** 0.5
+        w, h = int(w * by), int(h * by)
+    to, n = (-(-h // p) * p, -(-w // p) * p), most - 3
+    while tokens(*to) > most - 3:
+        to, n = solved(n), n - 1
+    return to
+
+
+def deepseek4v():
+    """From the authors' description: transformers lacks it. Rows in pairs of lines, without those that fill what is before them."""
+    n, n_ff, n_head, deep, p, r, least, wide = 24, 40, 3, 3, 4, 3, 2000, 8
+    config = {"vision_n_layers": deep, "vision_dim": n, "vision_n_heads": n_head, "vision_inter_dim": n_ff, "vision_patch_size": p, "vision_rope_theta": 10000.0,
+              "vision_downsample_ratio": r, "vision_max_n_token": 384, "vision_min_pixels": least, "vision_max_wh_ratio": wide}
+    shapes = {"vision.patch_embed.proj.weight": [n, 3 * p * p], "vision.patch_embed.proj.bias": [n], "vision.norm.weight": [n], "aligner.w1.weight": [20, n * r * r], "aligner.w1.bias": [20],
+              "aligner.w2.weight": [N_TEXT, 20], "aligner.w2.bias": [N_TEXT]} | {"image_" + x: [N_TEXT] for x in ("start", "end", "newline", "pad")}
+    for b in (f"vision.blocks.{l}." for l in range(deep)):
+        shapes |= {b + "norm1.weight": [n], b + "attn.wqkv.weight": [3 * n, n], b + "attn.wqkv.bias": [3 * n], b + "attn.wo.weight": [n, n], b + "attn.wo.bias": [n], b + "norm2.weight": [n],
+                   b + "mlp.w1.weight": [2 * n_ff, n], b + "mlp.w2.weight": [n, n_ff]}
+
+    def rows_of(w, picture):
+        h_, w_ = vision_exp_size(picture, p, r, 384, least, wide)
+        seen = picture.resize((w_, h_)) if picture.width >= wide * picture.height else ImageOps.pad(picture, (w_, h_), color=(127, 127, 127))
+        ny, nx, lin = h_ // p, w_ // p, lambda x, name: x @ w[name + ".weight"].T + w.get(name + ".bias", 0)
+        a = (np.asarray(seen, np.float64) / 255 - 0.5) / 0.5
+        x = lin(torch.tensor(a.reshape(ny, p, nx, p, 3).transpose(0, 2, 4, 1, 3).reshape(ny * nx, -1)), "vision.patch_embed.proj")
+        yx = torch.tensor([(i // nx, i % nx) for i in range(ny * nx)])
+        for b in (f"vision.blocks.{l}." for l in range(deep)):
+            q, k, v = lin(rms(x, w[b + "norm1.weight"]), b + "attn.wqkv").reshape(-1, 3, n_head, n // n_head).unbind(1)
+            shares = (torch.einsum("ihd,jhd->hij", turned_by_place(q, yx), turned_by_place(k, yx)) / (n // n_head) ** 0.5).softmax(-1)
+            x = x + lin(torch.einsum("hij,jhd->ihd", shares, v).reshape(-1, n), b + "attn.wo")
+            gate, up = lin(rms(x, w[b + "norm2.weight"]), b + "mlp.w1").chunk(2, -1)
+            x = x + lin(torch.nn.functional.silu(gate) * up, b + "mlp.w2")
+        x = rms(x, w["vision.norm.weight"]).reshape(ny, nx, n).permute(2, 0, 1)
+        x = torch.nn.functional.unfold(torch.nn.functional.pad(x, (0, -nx % r, 0, -ny % r))[None], r, stride=r)[0].T
+        x = lin(torch.nn.functional.gelu(lin(x, "aligner.w1")), "aligner.w2").reshape(-(-ny // r), -(-nx // r), -1)
+        block = torch.cat([x, w["image_newline"].expand(len(x), 1, -1)], 1)
+        if len(x) % 2:
+            block = torch.cat([block, w["image_pad"].expand(1, block.shape[1], -1)])
+        block = block.reshape(len(block) // 2, 2, block.shape[1], -1).transpose(1, 2).reshape(-1, N_TEXT)
+        return torch.cat([w["image_start"][None], block, w["image_pad"].expand(len(block) % 4, -1), w["image_end"][None]])
+
+    case = Own("DeepseekV4ForCausalLM", {"hidden_size": N_TEXT} | config, {}, shapes, [[40, 30], [9, 70], [300, 20], [140, 140], [400, 300], [30, 500]], (), rows_of)
+    made = case.line
+    case.line = lambda name: made(name) | {"fill": ["image_pad", 4], "twin": "deepseek4"}
+    return case
+
+
 def lfm2a():
     """A model that transformers lacks; the size of its rows is one of llama.cpp's constants."""
     n, deep, shapes = 512, 2, {}
@@ -1228,7 +1298,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True)}
+CASES = {"deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True)}
 
 
 def main():

@@ -784,6 +784,86 @@ TEST(padded_as_pillow) {
     }
 }
 
+/* As the authors of DeepSeek-V4-Flash-Vision compute them. */
+TEST(sizes_for_so_many_tokens) {
+    static const int64_t size[][4] = {
+        {640, 480, 644, 490},   {4000, 3000, 882, 658}, {100, 100, 392, 392},
+        {1, 190, 28, 5306},     {3000, 16, 1092, 140},  {160, 20, 1092, 140},
+        {500, 3999, 252, 2002}, {997, 1003, 742, 756},  {30, 5000, 42, 5012}};
+    llm_arch_picture rule = {.patch = 14,
+                             .block = 3,
+                             .fit = LLM_FIT_TOKENS,
+                             .least = 147456,
+                             .most = 384,
+                             .pairs = 4,
+                             .wide = 8,
+                             .std = {1, 1, 1}};
+    ggl_error err = {0};
+    llm_picture_fit f;
+    for (size_t k = 0; k < sizeof size / sizeof *size; k++) {
+        REQUIRE_OK(llm_picture_fit_for(&f, &rule, size[k][0], size[k][1], "x", &err), &err);
+        CHECK_INT(f.width, size[k][2]);
+        CHECK_INT(f.height, size[k][3]);
+        CHECK_INT(f.nx, (f.width + 41) / 42 * 3);
+        CHECK(llm_arch_picture_tokens(&rule, f.nx / 3, f.ny / 3) <= rule.most);
+    }
+    for (rule.most = 16; rule.most < 60; rule.most++)
+        for (int64_t w = 1; w < 2000; w = w * 3 + 1)
+            for (int64_t h = (w + 199) / 200; h < 2000 && h <= 200 * w; h = h * 2 + 1) {
+                REQUIRE_OK(llm_picture_fit_for(&f, &rule, w, h, "x", &err), &err);
+                CHECK(f.nx > 0 && f.ny > 0 &&
+                      llm_arch_picture_tokens(&rule, f.nx / 3, f.ny / 3) <= rule.most);
+            }
+    rule.pairs = 0;
+    CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_USAGE);
+}
+
+/* A block that lacks patches has rows of zeros, of which the places are negative. */
+TEST(blocks_that_are_filled) {
+    static uint8_t bytes[6 * 4 * 3];
+    memset(bytes, 200, sizeof bytes);
+    const llm_arch_picture rule = {.patch = 2,
+                                   .block = 2,
+                                   .fit = LLM_FIT_TOKENS,
+                                   .least = 1,
+                                   .most = 16,
+                                   .pairs = 4,
+                                   .std = {1, 1, 1}};
+    const llm_picture p = {.width = 6, .height = 2, .rgb = bytes};
+    ggl_error err = {0};
+    llm_picture_rows *r;
+    REQUIRE_OK(llm_picture_rows_new(&r, &rule, &p, "x", &err), &err);
+    CHECK_INT(r->n, 8);
+    for (int64_t k = 0; k < r->n; k++) {
+        const bool there = k == 0 || k == 1 || k == 4;
+        CHECK(there == (r->row[k * r->n_row] > 0) && there == (r->x[k] >= 0) &&
+              there == (r->y[k] >= 0));
+    }
+    CHECK_INT(r->x[5], -4);
+    CHECK_INT(r->y[7], -2);
+    llm_picture_rows_free(r);
+}
+
+/* Two lines of two rows and one of two more, behind four rows with names. */
+TEST(rows_in_pairs_of_lines) {
+    static const int32_t place[10][3] = {{-1},      {-1},      {-1},      {-1},      {0, 0, 0},
+                                         {0, 0, 1}, {0, 1, 0}, {0, 1, 1}, {0, 2, 0}, {0, 2, 1}},
+                         want[] = {3, 0, 4, 6, 5, 7, 2, 2, 8, 3, 9, 3, 2, 3, 1};
+    const llm_arch_picture rule = {
+        .n_marks = 4, .pairs = 4, .begin = "{0}", .end = "{1}", .line_end = "{2}", .fill = "{3}"};
+    ggl_error err = {0};
+    llm_picture_order o;
+    REQUIRE_OK(llm_picture_pairs_new(&o, &rule, place[0], 10, &err), &err);
+    CHECK_INT(o.n, 15);
+    for (int64_t k = 0; k < o.n && k < 15; k++)
+        CHECK_INT(o.at[k], want[k]);
+    llm_picture_order_fini(&o);
+    REQUIRE_OK(llm_picture_pairs_new(&o, &rule, place[0], 6, &err),
+               &err); /* one line: 6 rows, and 2 that fill */
+    CHECK_INT(o.n, 11);
+    llm_picture_order_fini(&o);
+}
+
 static void expect_seen(int64_t width, int64_t height, int64_t nx, int64_t ny, int64_t left,
                         int64_t right, int64_t top, int64_t bottom) {
     int64_t at[4];

@@ -337,6 +337,10 @@ ggl_status llm_reader_note(llm_trainer *t, const ggl_graph *g, const llm_arch_re
         return GGL_OK;
     if (r->is.is_own)
         return make_kept(r, g, t->p.n_slots) ? GGL_OK : no_memory(err);
+    if (built->given_together && ggl_graph_find_input(g, "begin"))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "rows of a picture see each other beyond windows in this text model, which "
+                        "is not trained with pictures");
     r->n_given = built->n_given;
     r->n_more = built->n_given_more;
     r->is.has_places = built->has_places;

@@ -53,8 +53,16 @@ def clamped(x, gate, up, down, most):
     return linear(silu(g) * u, down)
 
 
-def states(k, w, tokens, n_ctx, x=None):
+class Seen:
+    """Rows of pictures in a text: which tokens are some, and for each the rows that see each other, from first to before end."""
+
+    def __init__(self, is_row, first, end):
+        self.is_row, self.first, self.end = is_row, first, end
+
+
+def states(k, w, tokens, n_ctx, x=None, seen=None):
     """The residual rows [T, rows, n] after all layers; x: before them."""
+    seen = seen or Seen([False] * len(tokens), range(len(tokens)), range(1, len(tokens) + 1))
     eps, n_head, d, rot = k("attention.layer_norm_rms_epsilon"), k("attention.head_count"), k("attention.key_length"), k("rope.dimension_count")
     far, base = inverse_frequencies(rot, k("attention.compress_rope_freq_base")), k("rope.freq_base", 10000.0)
     if k("rope.scaling.type", None) == "yarn":
@@ -83,7 +91,7 @@ def states(k, w, tokens, n_ctx, x=None):
         some = chosen(b, h, low, ratio) if ratio == 4 else [range((t + 1) // ratio if ratio else 0) for t in places]
         out = np.zeros_like(q)
         for t in places:
-            rows = np.concatenate([own[max(0, t + 1 - k("attention.sliding_window")) : t + 1], parts[list(some[t])]])
+            rows = np.concatenate([own[max(0, min(t + 1 - k("attention.sliding_window"), seen.first[t])) : seen.end[t]], parts[list(some[t])]])
             s = np.concatenate([q[t] @ rows.T / math.sqrt(d), b("attn_sinks")[:, None]], 1)
             out[t] = softmax(s)[:, :-1] @ rows
         out = tail_rotated(out, theta, places, -1).reshape(len(h), k("attention.output_group_count"), -1)
@@ -96,6 +104,9 @@ def states(k, w, tokens, n_ctx, x=None):
             of = [[int(e) for e in b("ffn_gate_tid2eid")[token]] for token in tokens]
         else:
             of = chosen_experts(p, k("expert_used_count"), b("exp_probs_b", ".bias"))
+        if any(seen.is_row):
+            of_rows = chosen_experts(p, k("expert_used_count"), b("exp_probs_b_vl", ".bias"))
+            of = [other if is_row else own for is_row, own, other in zip(seen.is_row, of, of_rows)]
         weights = [{e: k("expert_weights_scale", 1.0) * row[e] / sum(row[c] for c in es) for e in es} for row, es in zip(p, of)]
         most = k("swiglu_clamp_exp", [0] * 9)[l]
         gate, up, down = b("ffn_gate_exps"), b("ffn_up_exps"), b("ffn_down_exps")
@@ -122,6 +133,13 @@ def deepseek4(k, w, tokens, n_ctx):
     return last(k, w, states(k, w, tokens, n_ctx))
 
 
+def with_pictures(case, rows, seen):
+    """Scores of a text whose rows [T, n] enter the first layer."""
+    w = {name: t.astype(np.float64) for name, t in case.tensors.items()}
+    k = lambda name, *rest: case.keys.get(name, *rest) if rest else case.keys[name]
+    return last(k, w, states(k, w, [0 if is_row else token for is_row, token in zip(seen.is_row, seen.tokens)], 0, np.repeat(rows[:, None], N_HC, 1), seen))
+
+
 def guessed(first):
     """What the layer number `first`, behind the model's, guesses."""
     def forward(k, w, tokens, n_ctx):
@@ -145,8 +163,8 @@ def guessed(first):
     return forward
 
 
-def model(name, seed, ratios, more={}, hashed=0, draft=0, n_group=2, clamp=True, n_shared=1):
-    n_embd, n_vocab, n_head, d, r_q, r_o, n_expert, n_each, n_used, heads, size = 48, 70, 4, 16, 22, 14, 8, 18, 3, 3, 12
+def model(name, seed, ratios, more={}, hashed=0, draft=0, n_group=2, clamp=True, n_shared=1, n_embd=48, n_vocab=70, sees=False):
+    n_head, d, r_q, r_o, n_expert, n_each, n_used, heads, size = 4, 16, 22, 14, 8, 18, 3, 3, 12
     w = Weights(seed)
     w.embedding(n_vocab, n_embd, tied=False)
 
@@ -187,6 +205,8 @@ def model(name, seed, ratios, more={}, hashed=0, draft=0, n_group=2, clamp=True,
             w[b + "ffn_gate_tid2eid.weight"] = np.array([w.random.permutation(n_expert)[:n_used] for _ in range(n_vocab)], np.int32)
         else:
             w.vector(b + "exp_probs_b.bias", n_expert, 0.5)
+        if sees:
+            w.vector(b + "exp_probs_b_vl.bias", n_expert, 0.5)
     for l in range(draft):
         w.norm(f"blk.{len(ratios) + l}.attn_norm", n_embd)
         w.norm(f"blk.{len(ratios) + l}.nextn.enorm", n_embd)
@@ -208,6 +228,7 @@ YARN = {"nextn_predict_layers": 1, "rope.scaling.type": "yarn", "rope.scaling.fa
 model("deepseek4", 1901, [0, 4, 8], YARN, hashed=1)
 model("deepseek4-all-chosen", 1902, [4, 6], {"attention.indexer.top_k": 40, "hyper_connection.sinkhorn_iterations": 3, "nextn_predict_layers": 1,
       "swiglu_clamp_shexp": [0.9, 0.0, 0.0]}, draft=1, n_shared=2)
+model("deepseek4-sees", 1904, [4, 0], {"attention.indexer.top_k": 3}, hashed=1, sees=True)
 model("deepseek4-plain", 1903, [0, 8], {"hyper_connection.sinkhorn_iterations": 1, "attention.indexer.top_k": 7}, clamp=False, n_group=1, hashed=2)
 for key in ("expert_shared_count", "expert_gating_func", "expert_weights_norm", "attention.value_length", "expert_weights_scale", "rope.freq_base"):
     del CASES["deepseek4-plain"].keys[key]

@@ -258,14 +258,15 @@ typedef enum llm_arch_fit {
     LLM_FIT_STEPS, /* its own size, or smaller by steps of a fiftieth of it, until it has at most `most` pixels: sides rounded up to whole blocks; stretched */
     LLM_FIT_PATCHES, /* as large as it can be with as many patches as are whole in it, but at least and at most those of `least` and `most` pixels: sides rounded up to whole blocks; stretched */
     LLM_FIT_WITHIN, /* its own size, made smaller if its whole patches have more than `most` pixels, or a side more than `size`; in whole blocks, at their left and top */
-    LLM_FIT_PIL_PAD /* as PAD, rounded as Pillow's ImageOps.pad does */
+    LLM_FIT_PIL_PAD, /* as PAD, rounded as Pillow's ImageOps.pad does */
+    LLM_FIT_TOKENS /* its own size, at least `least` pixels, made smaller until at most `most` tokens stand for it: sides of whole patches, the last blocks filled; the rest of its shape is `color` */
 } llm_arch_fit;
 
 /* True for fits with a number of pixels, `most`; the others have a size. */
 static inline bool llm_arch_fit_is_counted(llm_arch_fit fit) {
     return fit == LLM_FIT_FOLLOW || fit == LLM_FIT_FOLLOW_PAD || fit == LLM_FIT_ASPECT ||
            fit == LLM_FIT_FILL || fit == LLM_FIT_STEPS || fit == LLM_FIT_PATCHES ||
-           fit == LLM_FIT_WITHIN;
+           fit == LLM_FIT_WITHIN || fit == LLM_FIT_TOKENS;
 }
 
 /* How the values between pixels are computed. */
@@ -370,6 +371,11 @@ typedef struct llm_arch_picture {
     char line[LLM_ARCH_TEXT];                      /* between two lines of rows */
     char line_end[LLM_ARCH_TEXT];                  /* behind each of them */
     int n_marks; /* so many of the first rows that are made stand only where a text has {0}, {1} .. */
+    int64_t
+        pairs; /* two lines of rows stand in a text column by column, and begin and end at multiples of so many tokens; 0: they stand line by line */
+    char fill[LLM_ARCH_TEXT]; /* of pairs: the row that stands where there is none */
+    int64_t
+        wide; /* of TOKENS: what is wider than so many times its height is squeezed; 0: nothing is */
     bool in_turn; /* in a text, its rows have one place after the other, as words have */
     llm_arch_tiles tiles;
 } llm_arch_picture;
@@ -379,6 +385,12 @@ static inline int64_t llm_arch_picture_entries(const llm_arch_picture *p) {
     return p->between == LLM_BETWEEN_WIDE    ? p->table * p->table
            : p->between == LLM_BETWEEN_CUBIC ? 16
                                              : 4;
+}
+
+/* How many tokens stand for a picture of so many cells in pairs of lines, at the most: with what is before them, between lines and behind the last. */
+static inline int64_t llm_arch_picture_tokens(const llm_arch_picture *p, int64_t nx, int64_t ny) {
+    const int64_t in_lines = (ny + 1) / 2 * 2 * (nx + 1);
+    return 2 + (in_lines + p->pairs - 1) / p->pairs * p->pairs + p->pairs - 1;
 }
 
 /* True for fits that make each picture a square of `size`. */
@@ -587,7 +599,7 @@ typedef struct llm_arch_result {
      * 1: there is no such input. */
     int64_t n_token_types;
     /* With params.given, the graph has the input "end" (i32): how many elements of its slot an element sees, its own position + 1 for a
-     * token. Rows of a picture see it whole. */
+     * token. Rows of a picture see it whole; beyond windows, too, if it has the input "begin" (i32): the position of a picture's first row, and a token's own. */
     bool given_together;
     /* Turns of the layer loop. Nodes before it have group -1, those in it 0 .. n_layer - 1,
      * those after it n_layer. */

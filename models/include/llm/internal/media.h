@@ -26,6 +26,8 @@ typedef struct llm_media_rows {
     /* [n][3]: the place of each, behind that of the first, as pos.t, pos.y and pos.x; NULL: 0, 1, 2 .. in all three */
     const int32_t *place;
     int64_t n_pos; /* the tokens behind them are so many places behind the first row; mostly n */
+    int64_t
+        n_alone; /* so many of the first rows stand by themselves, as tokens do: none of the others begins or ends with them */
 } llm_media_rows;
 
 /* One row of the table. */

@@ -20,6 +20,7 @@ typedef enum llm_rows_part {
     LLM_ROWS_CORNER, /* i32 [llm_arch_picture_entries]: those in a table around them, */
     LLM_ROWS_SHARE,  /* f32 [llm_arch_picture_entries]: and the share of each */
     LLM_ROWS_WINDOW, /* f32 [2]: of the stage's rows, the first one in the window of a row, and the one behind the last */
+    LLM_ROWS_THERE,  /* f32: 1 for a patch of a picture, 0 for a row of zeros that fills a block */
     LLM_ROWS_LINES,  /* i32: how many lines the plane has; 0 where it is no square */
     LLM_ROWS_PLANE /* f32: the rows of the square of k x k lines and columns of the plane around each; zeros beyond its edges */
 } llm_rows_part;
@@ -40,7 +41,8 @@ GGL_INTERNAL_API int llm_rows_inputs(const ggl_graph *g, const llm_arch_result *
 
 /* Where the rows of a picture are, for what a descriptor reads of them (NAME.y ..): of its n rows, in the order of llm_rows_part. */
 typedef struct llm_row_places {
-    const int32_t *yx; /* [n][2] */
+    const int32_t
+        *yx; /* [n][2]; of a row that fills a block, both less than 0: -1 - y and -1 - x */
     const int32_t *
         corner; /* [n][llm_arch_picture_entries], and their shares; NULL: the picture has no table, or (corner) shares of all its entries */
     const float *share;
