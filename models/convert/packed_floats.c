@@ -22,13 +22,46 @@ static bool set_blocks(packed_factors *f, int64_t columns, int64_t rows, const s
     return f->rows > 0 && f->columns > 0;
 }
 
+/* Returns in how many parts a matrix was saved, side by side on as many devices, each of which has whole blocks of rows: as its factors are more than those of
+ * the whole. 0: they fit none, or several. */
+static int64_t find_parts(int64_t rows, int64_t n_scale, int64_t block) {
+    int64_t found = 0;
+    for (int64_t parts = 2; parts <= 64 && rows % parts == 0; parts *= 2)
+        if (n_scale == parts * ((rows / parts + block - 1) / block)) {
+            if (found > 0)
+                return 0;
+            found = parts;
+        }
+    return found;
+}
+
+/* Sets the factors of a matrix that was saved in parts. False: it was not. */
+static bool set_parts(unpacking *u, int64_t columns, int64_t rows, const st_tensor *scale,
+                      const json_value *sides) {
+    packed_factors *f = &u->p->factor;
+    st_tensor first = *scale; /* of the first part */
+    const bool is_named = sides && sides->n == 2 && sides->item[0].kind == JSON_NUMBER &&
+                          sides->item[0].number >= 1 && sides->item[0].number < 0x1p31;
+    const int64_t parts =
+        find_parts(rows, scale->ne[1], is_named ? (int64_t)sides->item[0].number : 128);
+    if (parts == 0)
+        return false;
+    first.ne[1] /= parts;
+    if (!set_blocks(f, columns, rows / parts, &first, sides))
+        return false;
+    u->p->n_row = rows / parts;
+    u->p->n_factor_row = first.ne[1];
+    return true;
+}
+
 /* The same for the blocks that config.json names: one size for all, or one for each group of modules. */
 static bool find_blocks(unpacking *u, int64_t columns, int64_t rows, const st_tensor *scale) {
     packed_factors *f = &u->p->factor;
     const json_value *one = llm_unpack_setting(u, "weight_block_size", JSON_ARRAY),
                      *groups = llm_unpack_setting(u, "config_groups", JSON_OBJECT);
     bool any = one != NULL;
-    if (one && set_blocks(f, columns, rows, scale, one))
+    if (one &&
+        (set_blocks(f, columns, rows, scale, one) || set_parts(u, columns, rows, scale, one)))
         return true;
     for (size_t i = 0; groups && i < groups->n; i++) {
         const json_value *sides = llm_json_get_kind(llm_json_get(&groups->item[i], "weights"),

@@ -177,6 +177,13 @@ TEST(inputs_are_needed_and_checked) {
          .good = {.n = 5, .token = shown},
          .bad = {.n = 3, .token = shown},
          .refused = "row 1 of a picture of 3 ends a text, but all of its rows see each other"},
+        {.text = HEAD "x = given(token_embd[token], together = 3)\nm = given_more(4)\n"
+                      "if has(m): x = x + sum(m) * is_given()\nh = heads(x, 2)\n"
+                      "x = x + attention(h, h, h, window = 2)\n" LOGITS,
+         .has_pictures = true,
+         .good = {.n = 5, .token = shown},
+         .bad = {.n = 3, .token = shown},
+         .refused = "row 1 of a picture of 3 ends a text, but all of its rows see each other"},
         {.text = HEAD "x = token_embd[token]\nx = x + token_embd[token_type(3)]\n" ALL LOGITS,
          .good = {.n = 2, .token = ids, .type = (int32_t[]){2, 0}},
          .bad = {.n = 2, .token = ids, .type = (int32_t[]){0, 3}},

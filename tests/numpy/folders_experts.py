@@ -172,7 +172,7 @@ def mimo2_weights(c, w):
     for l in range(N_LAYER):
         p = f"model.layers.{l}.self_attn."
         n_kv = N_HEAD if c["hybrid_layer_pattern"][l] else N_KV
-        for x, rows, columns in (("q", N_HEAD * 16, N_EMBD), ("k", n_kv * 16, N_EMBD), ("v", n_kv * 12, N_EMBD), ("o", N_EMBD, N_HEAD * 12)):
+        for x, rows, columns in (("q", N_HEAD * 16, N_EMBD), ("k", n_kv * 16, N_EMBD), ("v", n_kv * c["v_head_dim"], N_EMBD), ("o", N_EMBD, N_HEAD * c["v_head_dim"])):
             w.matrix(f"{p}{x}_proj.weight", rows, columns)
         if c["hybrid_layer_pattern"][l]:
             w.vector(p + "attention_sink_bias", N_HEAD)

@@ -87,6 +87,44 @@ def in_fp8(w):
     return out
 
 
+# --- MiMo V2.5 with FP8 in blocks, queries, keys and values in parts
+
+
+def in_parts(x, of, n):
+    """Rows of several matrices as n devices have them side by side: a part of each, then the next part of each."""
+    parts = [np.split(t, n) for t in of(x)]
+    return np.concatenate([part[i] for i in range(n) for part in parts])
+
+
+def fp8_parts_weights(c, w, n=4, side=(14, 16)):
+    """Each matrix rounded to codes times a factor for 14 x 16 numbers, which begin anew with each part."""
+    folders_experts.mimo2_weights(c, w)
+    values = np.where(np.isnan(FP8), np.inf, FP8)
+    for l in range(N_LAYER):
+        p = f"model.layers.{l}.self_attn."
+        three = [p + x + "_proj.weight" for x in "qkv"]
+        split = np.cumsum([len(w[name]) // n for name in three])[:2]
+        whole = in_parts(None, lambda _: [w[name] for name in three], n)
+        codes, scales, back = [], [], [[], [], []]
+        for part in np.split(whole, n):
+            scale = np.float32(2.0 ** w.random.integers(-9, -6, size=(-(-len(part) // side[0]), -(-part.shape[1] // side[1]))))
+            wide = np.repeat(np.repeat(scale, side[0], 0), side[1], 1)[: len(part), : part.shape[1]].astype(np.float64)
+            codes.append(np.abs(values[None, None, :] - (part / wide)[..., None]).argmin(-1))
+            scales.append(scale)
+            for to, rows in zip(back, np.split(FP8[codes[-1]] * wide, split)):
+                to.append(rows)
+        for name, rows in zip(three, back):
+            w[name] = np.concatenate(rows)
+        w.blocks[p + "qkv_proj.weight"] = (np.concatenate(codes), np.concatenate(scales))
+
+
+def joined_fp8(w):
+    out = {name: t for name, t in w.items() if not name.endswith(("q_proj.weight", "k_proj.weight", "v_proj.weight"))}
+    for name, (codes, scale) in w.blocks.items():
+        out |= {name: Packed("F8_E4M3", codes.shape, codes.astype("u1")), name + "_scale_inv": scale}
+    return out
+
+
 # --- experts in one tensor
 
 
@@ -435,6 +473,8 @@ CLASSES = {
     "GptOssForCausalLM": (OSS, wide(gpt_oss_weights), SOME),
     "GptOssForCausalLM MXFP4": ({**OSS, "type": "f32", "layout": in_blocks, "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["lm_head"]}},
                                 wide(gpt_oss_weights), ["default", "yarn"]),
+    "MiMoV2ForCausalLM FP8": ({**folders_experts.CLASSES["MiMoV2ForCausalLM"][0], "type": "f32", "layout": joined_fp8, "v_head_dim": 10, "swa_v_head_dim": 10,
+                               "quantization_config": {**FP8_CONFIG, "weight_block_size": [14, 16]}}, fp8_parts_weights, *folders_experts.CLASSES["MiMoV2ForCausalLM"][2:]),
     "DeepseekV3ForCausalLM FP8": ({**folders_experts.CLASSES["DeepseekV3ForCausalLM"][0], "type": "f32", "layout": in_fp8, "quantization_config": FP8_CONFIG},
                                   fp8_weights, ["default"]),
     "GraniteMoeSharedForCausalLM": (llama_config("granitemoe", embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.3,
