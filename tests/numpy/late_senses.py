@@ -232,7 +232,37 @@ class Check:
             self.half_known(name, file, line)
         if self.convert and name == "glm-asr":
             self.ends(name, file, line)
+        if self.convert:
+            self.others(line)
         shutil.rmtree(folder)
+
+    def sections(self):
+        """Each conversion of an eye has the rules of all: `others` tries some of them."""
+        archs = os.path.join(HERE, "../../models/archs")
+        for name in sorted(os.listdir(archs)):
+            with open(os.path.join(archs, name), encoding="utf-8") as f:
+                _, *sections = re.split("^convert ", f.read(), flags=re.M)
+            for section in sections if name.startswith("clip-") else ():
+                if ".vision.image_mean" in section and "use eye_rules" not in section:
+                    self.tell(f"{name}: {section.split(':')[0]}", False, "lacks 'use eye_rules'")
+
+    def others(self, line):
+        """What a folder says that an eye or ear does not compute is refused, by its name."""
+        wanted, sees = [], line["kind"] == "picture"
+        if sees:
+            wanted = [({"do_resize": False}, {}, "do_resize"), ({"rescale_factor": 0.5}, {}, "rescale_factor"), ({"do_rescale": False}, {}, "do_rescale")]
+            wanted += [({"do_normalize": False}, {}, "do_normalize")] if line["processor"].get("image_mean", [0.5])[0] else []
+        for tower in ("vision_config", "audio_config"):
+            rope = (line["config"].get(tower) or {}).get("rope_parameters")
+            if rope:
+                wanted.append(({}, {tower: {**line["config"][tower], "rope_parameters": {**rope, "rope_type": "yarn", "factor": 2.0}}}, "rotation"))
+                wanted.append(({}, {tower: {**line["config"][tower], "rope_parameters": {**rope, "factor": 2.0}}}, "rope_parameters.factor"))
+        for processor, config, word in wanted:
+            folder = self.write_folder({**line, "processor": {**line["processor"], **processor}, "config": {**line["config"], **config}})
+            done = subprocess.run([self.convert, folder, "--mmproj", self.at("refused")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            if done.returncode != 1 or word not in done.stderr:
+                self.tell(f"{line['name']}: another {word}", False, done.stderr.strip() or "converted")
+        self.tell(f"{line['name']}: {len(wanted)} that are refused", True)
 
     def in_twin(self, line, folder, rows):
         """In a text of the family's own model, whose rows see each other from the first one to the last one."""
@@ -333,6 +363,7 @@ def main():
     a = p.parse_args()
     check = Check(a.embed, a.convert, a.cli, a.dir)
     try:
+        check.sections()
         for line in lines():
             if not a.names or line["name"] in a.names:
                 check.rows(line)
