@@ -230,6 +230,8 @@ class Check:
                 self.tell(f"{name}: a picture and a sound in one text", far <= 5 * limit, f"{far:.0e}" if got.shape == all_.shape else f"{got.shape}, not {all_.shape}")
         if self.convert and media == "both":
             self.half_known(name, file, line)
+        if self.convert and name == "reka-edge":
+            self.as_counted(name, file, line)
         if self.convert and name == "glm-asr":
             self.ends(name, file, line)
         if self.convert:
@@ -319,6 +321,15 @@ class Check:
             found.append(np.load(self.at("npy")))
         same = found[0].shape == found[1].shape and np.array_equal(found[0].view(np.uint32), found[1].view(np.uint32))
         self.tell(f"{line['name']}: a folder that sees, and its two files", same and np.ptp(found[0][-1]) > 0, f"{found[0].shape}")
+
+    def as_counted(self, name, file, line):
+        """A file that does not say how many blocks a part has, and how wide they are, as llama.cpp's converter makes it."""
+        import gguf
+        meta, tensors = gguf.read(file)
+        gguf.write(self.at("counted"), {k: v for k, v in meta.items() if ".stage_" not in k}, tensors)
+        path = self.write_medium("picture", line["media"][0])
+        same = np.array_equal(self.seen(file, "picture", path), self.seen(self.at("counted"), "picture", path))
+        self.tell(f"{name}: the same rows of a file without its own keys", same)
 
     def ends(self, name, file, line):
         """A file with rows of its own, as llama.cpp 0.5.0 makes it: they stand before and after those of each window."""
