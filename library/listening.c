@@ -245,8 +245,14 @@ static ggl_status make_window(const llm_eye *e, heard *h, int64_t k, int64_t *n,
 static ggl_status hear_window(llm_eye *e, heard *h, int64_t k, const float **row, int64_t *n,
                               ggl_error *err) {
     int64_t n_in;
-    const ggl_status st = make_window(e, h, k, &n_in, err);
-    return st == GGL_OK ? llm_stages_run(e->stages, h->rows, n_in, row, n, err) : st;
+    const llm_row_places places = {.window = k};
+    ggl_status st = make_window(e, h, k, &n_in, err);
+    if (st != GGL_OK)
+        return st;
+    llm_stages_place(e->stages, &places);
+    st = llm_stages_run(e->stages, h->rows, n_in, row, n, err);
+    llm_stages_place(e->stages, NULL);
+    return st;
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -363,6 +369,7 @@ static ggl_status part_of_sound(const llm_eye *e, llm_noticed *x, int64_t k, llm
         return st;
     out->n = n;
     out->n_made = out->n_pos = llm_eye_rows_made(e, n);
+    out->places.window = k;
     out->row = out->own[0] = h->rows; /* the next window gets others */
     h->rows = NULL;
     return GGL_OK;

@@ -26,7 +26,6 @@ typedef struct llm_noticed {
 typedef struct llm_noticed_part {
     const float *row;
     int64_t n;
-    bool has_places; /* of a picture */
     llm_row_places places;
     /* The rows that are made of them, and their places in a text, as llm_media_rows has them; place NULL: 0, 1, 2 .. */
     int64_t n_made, n_pos;

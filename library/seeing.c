@@ -387,7 +387,6 @@ static ggl_status prepare(llm_noticed_part *out, const llm_eye *e, const parts *
         yx[2 * i] = r->y[i] + origin;
         yx[2 * i + 1] = r->x[i] + origin;
     }
-    out->has_places = true;
     out->places = (llm_row_places){.yx = yx, .corner = r->entry, .share = r->share};
     out->n_pos = places_of(e, r, &c, out->n_made, place);
     out->place = place;

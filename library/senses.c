@@ -86,8 +86,7 @@ void llm_eye_note_other(const llm_eye *e, const llm_model *model, const llm_toke
     snprintf(text, sizeof text,
              "the %s is one of %s, whose texts have the token %s, and the model, of the family "
              "%s, has no such token: it may %s wrongly",
-             e->kind->organ, llm_arch_family(llm_model_arch(e->model), 0), token,
-             llm_arch_family(llm_model_arch(model), 0),
+             e->kind->organ, llm_model_family(e->model), token, llm_model_family(model),
              e->kind == &llm_eye_sounds ? "hear" : "see");
     note(ctx, text);
 }

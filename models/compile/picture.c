@@ -517,6 +517,25 @@ static arch_value is_patch(arch_eval *ev, const arch_expr *e, const arch_source 
     return llm_arch_tensor_value(llm_arch_input(ev, e->mark, name, GGL_F32, 0, NULL));
 }
 
+/* The number of a row in the whole sound. */
+static arch_value number_in_sound(arch_eval *ev, const arch_expr *e, const arch_source *from) {
+    char name[2 * ARCH_MAX_NAME + 64];
+    const arch_source *in = from;
+    while (!in->row.is_input)
+        in = &ev->source[in->row.over];
+    if (in->row.sound.rate == 0 || ev->arch->has_tokens)
+        return llm_arch_error(
+            ev, e->mark, "%s",
+            ev->arch->has_tokens
+                ? "a model whose tokens read rows hears a sound from anywhere: only rows of an "
+                  "ear have a number in the whole sound, .t"
+                : "only a row of an input from sound, or of a stage over it, has a number in the "
+                  "whole sound, .t");
+    snprintf(name, sizeof name, "%srows.%s.t", ev->arch->has_tokens ? "stage." : "",
+             from->row.name);
+    return llm_arch_tensor_value(llm_arch_input(ev, e->mark, name, GGL_I32, 0, NULL));
+}
+
 /* The place of a row of a picture: the input rows.NAME.PART, which the caller fills. */
 static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_source *from) {
     const llm_arch_picture *p = &from->row.picture;
@@ -529,12 +548,13 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
         return lines_of_plane(ev, e, from);
     if (strcmp(e->name, "there") == 0)
         return is_patch(ev, e, from);
+    if (strcmp(e->name, "t") == 0)
+        return number_in_sound(ev, e, from);
     if (window && (!ev->stage || ev->source[ev->n_sources - 1].row.windows == 0))
         return llm_arch_error(ev, e->mark, "only rows of a stage with windows = N have a window");
     const bool has_place = (from->row.is_input && p->patch > 0) ||
                            (from->row.is_plane && (window || strlen(e->name) == 1));
-    if (!has_place || strcmp(e->name, "t") == 0 ||
-        (in_table && (p->table == 0 || (!share && p->between == LLM_BETWEEN_WIDE))))
+    if (!has_place || (in_table && (p->table == 0 || (!share && p->between == LLM_BETWEEN_WIDE))))
         return llm_arch_error(
             ev, e->mark,
             in_table && p->table > 0 ? "with between = \"wide\", a patch has shares of all entries "

@@ -13,8 +13,8 @@
 /* Returns the part that the end of an input's name stands for. */
 static llm_rows_part part_named(const char *end) {
     static const char *const name[] = {"",       ".y",      ".x",     ".corner",
-                                       ".share", ".window", ".there", ".lines"};
-    int k = LLM_ROWS_LINES;
+                                       ".share", ".window", ".there", ".lines", ".t"};
+    int k = LLM_ROWS_NUMBER;
     if (strncmp(end, PLANE, sizeof PLANE - 1) == 0)
         return LLM_ROWS_PLANE;
     while (k > 0 && strcmp(name[k], end) != 0)
@@ -40,6 +40,9 @@ int llm_rows_inputs(const ggl_graph *g, const llm_arch_result *built,
                built->source[x->source].name[end - name])
             x->source++;
         x->of_stage = !built->source[x->source].is_input;
+        x->n_window =
+            llm_rows_real(built->source, x->source,
+                          built->source[llm_rows_input_of(built->source, x->source)].most);
         x->part = part_named(end);
         if (*end && x->part == LLM_ROWS_SELF) {
             char *rest;
@@ -197,6 +200,17 @@ static void gather_lines(const llm_rows_piece *p, int64_t n, float *to) {
         memcpy(to + i, &lines, sizeof lines);
 }
 
+/* The numbers of rows in a whole sound. */
+static void gather_numbers(const llm_rows_piece *p, const llm_rows_input *in,
+                           const llm_row_places *places, int64_t n, float *to) {
+    const int64_t before = places ? places->window * in->n_window : 0;
+    for (int64_t i = 0; i < p->m; i++) {
+        const int64_t at = row_below(p, p->first + i, n);
+        const int32_t number = (int32_t)(before + (at > 0 ? at : 0));
+        memcpy(to + i, &number, sizeof number);
+    }
+}
+
 /* Returns the row of the n below that is the j-th one of what input `in` has for the stage's row k; NO_ROW: zeros. */
 static int64_t row_seen(const llm_rows_piece *p, const llm_rows_input *in, int64_t k, int64_t j,
                         int64_t n) {
@@ -229,6 +243,10 @@ void llm_rows_gather(const llm_rows_piece *p, const llm_rows_input *in,
     }
     if (in->part == LLM_ROWS_LINES) {
         gather_lines(p, n, to);
+        return;
+    }
+    if (in->part == LLM_ROWS_NUMBER) {
+        gather_numbers(p, in, places, n, to);
         return;
     }
     if ((in->part == LLM_ROWS_Y || in->part == LLM_ROWS_X) && (in->of_stage || p->windows->yx)) {

@@ -369,6 +369,32 @@ const char *llm_model_mtp(const llm_model *m) {
     return m->mtp;
 }
 
+/* Returns the name of the descriptor that is this one; NULL: none. */
+static const char *family_named(const llm_model *m, const char *name) {
+    const char *f;
+    for (int k = 0; (f = llm_arch_family(m->arch, k)) && strcmp(f, name) != 0; k++)
+        ;
+    return f;
+}
+
+const char *llm_model_family(const llm_model *m) {
+    char name[2 * (4 * 64 + 1) + 16];
+    ggl_str family;
+    const char *found = NULL;
+    if (ggl_gguf_get_string(m->file, "general.architecture", &family, NULL) != 1)
+        return llm_arch_family(m->arch, 0);
+    ggl_show(name, sizeof name, family.s, family.n < 64 ? family.n : 64);
+    const size_t n = strlen(name);
+    for (size_t k = 0; k < sizeof kind_places / sizeof *kind_places && !found; k++) {
+        name[n] = 0;
+        if (add_kind(m, &kind_places[k], name, sizeof name))
+            found = family_named(m, name);
+    }
+    name[n] = 0;
+    found = found ? found : family_named(m, name);
+    return found ? found : llm_arch_family(m->arch, 0);
+}
+
 const char *llm_model_arch_origin(const llm_model *m) {
     return m->arch_origin;
 }

@@ -191,6 +191,8 @@ TEST(over_rows) {
         {"input seen [6] from sound(rate = 16000, window = 400, step = 160)\n" PLAIN, "seconds"},
         {"input seen [6] from sound(rate = 1000, window = 7, step = 10, seconds = 1)\n" PLAIN,
          "even numbers of samples, the transform not less than the window: 7 and 7"},
+        {"input seen [6] from floats()\nstage a over seen:\n  return seen * seen.t\nrows = a\n",
+         "only a row of an input from sound, or of a stage over it, has a number"},
         {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, fft = "
          "6)\n" PLAIN,
          "the transform not less than the window: 8 and 6"},

@@ -457,6 +457,40 @@ TEST(windows_in_pieces) {
     staged_close(&t);
 }
 
+/* Rows of the windows of a sound are numbered through all of them. */
+TEST(numbers_in_a_sound) {
+    enum { EACH = 6, N_OUT = 2 };
+    static const struct {
+        int64_t window, n;
+        float t[3], first[3];
+    } row[] = {{0, EACH, {1, 3, 5}, {0, 2, 4}},
+               {2, EACH, {13, 15, 17}, {12, 14, 16}},
+               {3, 4, {19, 21}, {18, 20}}};
+    float in[EACH * 3] = {0};
+    ggl_error err = {0};
+    staged t;
+    const float *out;
+    int64_t n = 0;
+    REQUIRE(staged_open(
+        &t, "numbers.gguf",
+        "arch tiny\nlanguage 2\ntoken_embd [16, 8]\n"
+        "input mel [3] from sound(rate = 1000, window = 8, step = 10, seconds = 0.06, whole = 0)\n"
+        "stage e over mel:\n  return reshape(0 * sum(mel) + mel.t + 0 * sum(flat(token_embd)), 1)\n"
+        "stage f over e(every = 2, from = 1):\n  return concat(reshape(0 * sum(e) + e.t, 1), "
+        "flat(around(e, -1, 1)))\nrows = f\n",
+        0));
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        const llm_row_places places = {.window = row[k].window};
+        llm_stages_place(t.s, &places);
+        REQUIRE_OK(llm_stages_run(t.s, in, row[k].n, &out, &n, &err), &err);
+        CHECK_INT(n, row[k].n / 2);
+        for (int i = 0; i < n; i++)
+            CHECK_MSG(out[N_OUT * i] == row[k].t[i] && out[N_OUT * i + 1] == row[k].first[i],
+                      "%d: %g %g", i, (double)out[N_OUT * i], (double)out[N_OUT * i + 1]);
+    }
+    staged_close(&t);
+}
+
 /* A plane of 5 x 5 rows: windows that are filled, every other line and column, the squares around these, and rows before. */
 TEST(planes) {
     enum { SIDE = 5, ROWS = SIDE * SIDE, HALF = 3, N_OUT = 8 };

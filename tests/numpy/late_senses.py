@@ -234,6 +234,7 @@ class Check:
             self.as_counted(name, file, line)
         if self.convert and name == "glm-asr":
             self.ends(name, file, line)
+            self.named(name, file, line, "clip:glma")
         if self.convert:
             self.others(line)
         shutil.rmtree(folder)
@@ -345,6 +346,13 @@ class Check:
                 at += n
             got = self.seen(self.at("ends"), "sound", path)
             self.tell(f"{name}: rows of the model's own around {size[0]} samples", np.array_equal(got, np.concatenate(want)), f"{got.shape}")
+
+    def named(self, name, file, line, family):
+        """What is said of a text without the ear's marks names the file's own family, and not another one of its descriptor."""
+        self.write_text(line | {"layouts": []})
+        done = subprocess.run([self.cli, "-m", self.at("text"), "--mmproj", file, "--audio", self.write_medium("sound", line["media"][0]), "-p", "ab<__media__>", "-n", "0"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.tell(f"{name}: its family in notes", done.returncode == 0 and f"note: the ear is one of {family}, whose" in done.stderr, done.stderr.strip())
 
     def half_known(self, name, file, line):
         """Of a file with an eye and an ear of which one is of a kind that nobody knows, the other one is used."""

@@ -881,8 +881,20 @@ def granite_speech_whole():
     return of
 
 
+def timed_parts(parts):
+    """Music Flamingo's ear finds the windows of a sound by the tokens in whose place rows stand."""
+    def of_windows(model, sound):
+        n, own = -(-len(sound) // 320) // 2, model.get_audio_features
+        model.get_audio_features = lambda *x, **more: own(*x, input_ids=torch.full((1, n), model.config.audio_token_id), **more)
+        rows = parts(model, sound)
+        model.get_audio_features = own
+        return ["<|sound_bos|>", *rows, "<|sound_eos|>"]
+
+    return of_windows
+
+
 def flamingo(of="AudioFlamingo3ForConditionalGeneration"):
-    glm = of.startswith("Glm")
+    glm, music = of.startswith("Glm"), of.startswith("Music")
     audio = {"num_mel_bins": 16, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96 if glm else 40, "hidden_size": 24}
 
     def parts(model, sound):
@@ -893,10 +905,12 @@ def flamingo(of="AudioFlamingo3ForConditionalGeneration"):
         parts = [p for p in torch.split(rows, n) if len(p)]
         return ["<|begin_of_audio|>", *parts, "<|end_of_audio|>"] if glm else parts
 
+    if music:
+        audio["model_type"], parts = "audioflamingo3_encoder", timed_parts(parts)
     text = text_config("llama" if glm else "qwen2")
     config = {"text_config": text, "audio_config": audio, "projector_bias": True} if not glm else {"text_config": text, "audio_config": audio}
     return Saved("sound", of, config, {"feature_size": 16}, ("audio_tower.", "multi_modal_projector.", "model.audio_tower.", "model.multi_modal_projector."), parts,
-                 [[16000], [9234], [1700]] + [[500000]] * glm)
+                 [[16000], [9234], [1700]] + [[500000]] * (glm or music))
 
 
 def listener_whole(of, around):
@@ -904,7 +918,7 @@ def listener_whole(of, around):
     of.kind, of.words, of.tower, of.media = "whole", around, ("",), [[9234], [1700]]
     of.config |= {"audio_token_id": 3, "tie_word_embeddings": False}
     of.config["text_config"] |= {"vocab_size": 258, "num_hidden_layers": 2, "pad_token_id": 0, "tie_word_embeddings": False}
-    each = 4 if around else 2
+    each = 4 if of.of.startswith("Glm") else 2
 
     def parts(model, sound):
         x = transformers.WhisperFeatureExtractor(feature_size=16)([sound], padding="max_length", return_attention_mask=True, return_tensors="pt", sampling_rate=16000)
@@ -1329,7 +1343,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True)}
+CASES = {"music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "minicpm-ocr-text": lambda: minicpm_whole("4x", "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True)}
 
 
 def main():

@@ -81,7 +81,7 @@ static int check_model(const job *j) {
     return tool_error(TOOL, 1,
                       "%s does not hear: its architecture (%s) reads %s; llm-transcribe needs a "
                       "model such as Whisper",
-                      j->opening.path, llm_arch_family(arch, 0),
+                      j->opening.path, llm_model_family(llm_opened_model(j->ctx)),
                       llm_arch_reads_rows(arch) ? "rows, such as those of a picture" : "texts");
 }
 

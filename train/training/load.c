@@ -208,7 +208,7 @@ ggl_status llm_train_load_read(llm_training *t, const train_data *d, ggl_error *
             st = place_rows(t, d, at, l->length[i], &last, err);
     }
     for (int64_t k = 0; k < l->n_readings; k++) /* where they stay */
-        l->reading[k].places = l->part[k].has_places ? &l->part[k].places : NULL;
+        l->reading[k].places = &l->part[k].places;
     if (t->of.senses->forget)
         t->of.senses->forget(t->of.senses->ctx, &last.x);
     return st;

@@ -64,6 +64,8 @@ GGL_INTERNAL_API const ggl_gguf *llm_model_file(const llm_model *m);
 GGL_INTERNAL_API const llm_arch *llm_model_arch(const llm_model *m);
 /* Returns llm_model_params.mtp, the file of layers that it was opened with; NULL: none. */
 const char *llm_model_mtp(const llm_model *m);
+/* Returns by which of the descriptor's names the file is one of its family: "llama", "clip:mlp". The first one, where it has none of them. */
+const char *llm_model_family(const llm_model *m);
 /* Where the descriptor came from: "built-in llama.arch", "general.descriptor of model.gguf",
  * "my.arch" or "archs/llama.arch (search path)". */
 const char *llm_model_arch_origin(const llm_model *m);

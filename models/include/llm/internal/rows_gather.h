@@ -22,6 +22,7 @@ typedef enum llm_rows_part {
     LLM_ROWS_WINDOW, /* f32 [2]: of the stage's rows, the first one in the window of a row, and the one behind the last */
     LLM_ROWS_THERE,  /* f32: 1 for a patch of a picture, 0 for a row of zeros that fills a block */
     LLM_ROWS_LINES,  /* i32: how many lines the plane has; 0 where it is no square */
+    LLM_ROWS_NUMBER, /* i32: the number of a row in the whole sound, whose windows run one after the other */
     LLM_ROWS_PLANE /* f32: the rows of the square of k x k lines and columns of the plane around each; zeros beyond its edges */
 } llm_rows_part;
 typedef struct llm_rows_input {
@@ -31,6 +32,7 @@ typedef struct llm_rows_input {
     llm_rows_part part; /* what of them; with a place, k is 1 and first 0 */
     int64_t n;          /* numbers for each row of the stage */
     bool of_stage;      /* the source is a stage, whose places are those of its plane */
+    int64_t n_window;   /* rows that the source has for a whole window of a sound */
 } llm_rows_input;
 enum { LLM_MAX_ROWS_INPUTS = LLM_ARCH_MAX_SOURCES * 2 };
 
@@ -39,13 +41,14 @@ enum { LLM_MAX_ROWS_INPUTS = LLM_ARCH_MAX_SOURCES * 2 };
 GGL_INTERNAL_API int llm_rows_inputs(const ggl_graph *g, const llm_arch_result *built,
                                      llm_rows_input out[LLM_MAX_ROWS_INPUTS]);
 
-/* Where the rows of a picture are, for what a descriptor reads of them (NAME.y ..): of its n rows, in the order of llm_rows_part. */
+/* Where the rows of a picture are, for what a descriptor reads of them (NAME.y ..): of its n rows, in the order of llm_rows_part; or those of a sound. */
 typedef struct llm_row_places {
     const int32_t
         *yx; /* [n][2]; of a row that fills a block, both less than 0: -1 - y and -1 - x */
     const int32_t *
         corner; /* [n][llm_arch_picture_entries], and their shares; NULL: the picture has no table, or (corner) shares of all its entries */
     const float *share;
+    int64_t window; /* which one of a sound this is, from 0 */
 } llm_row_places;
 
 /* Of the list of a model's inputs and stages: returns how many of the rows that stage k makes of n rows of the input are made of rows that there are, and not only of
@@ -57,6 +60,12 @@ static inline int64_t llm_rows_real(const llm_arch_rows_of *of, int k, int64_t n
     return of[k].block == 0 ? llm_arch_rows_over(&of[k], below)
                             : below / of[k].block * llm_arch_rows_each(&of[k]) +
                                   (below % of[k].block + of[k].every - 1) / of[k].every;
+}
+/* Returns the input that stage k's rows come from. */
+static inline int llm_rows_input_of(const llm_arch_rows_of *of, int k) {
+    while (!of[k].is_input)
+        k = of[k].over;
+    return k;
 }
 /* Returns how many rows an input of n rows has with those that follow a sound. */
 static inline int64_t llm_rows_with_after(const llm_arch_rows_of *of, int64_t n) {

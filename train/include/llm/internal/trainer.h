@@ -107,7 +107,7 @@ typedef struct llm_train_params {
 /* What tokens read: rows of an input (docs/architectures.md, "Stages"), or the text of an encoder. */
 typedef struct llm_train_reading {
     const float *row;             /* [n][llm_trainer_reader(t).n_input] */
-    const llm_row_places *places; /* of a picture; NULL: all are 0 */
+    const llm_row_places *places; /* of a picture, or of a window of sound; NULL: all are 0 */
     const int32_t *token;         /* [n], in place of `row` */
     int64_t n;
 } llm_train_reading;
