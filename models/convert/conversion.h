@@ -122,6 +122,10 @@ arch_value llm_arch_convert_has(arch_eval *ev, const arch_expr *e);
 arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e);
 bool llm_arch_convert_expand_ignored(arch_eval *ev);
 
+/* Returns the name of the file that a value is looked up in, for messages. */
+const char *llm_arch_convert_file(const arch_expr *e);
+/* Runs the `agree` lines, at the end of the descriptor. False: reported. */
+bool llm_arch_convert_agree(arch_eval *ev);
 /* Runs a `within` line. False: reported. */
 bool llm_arch_convert_within(arch_eval *ev, const arch_mapping *m);
 /* Checks that config.json has the object, or the value, of an `only` line. False: reported. */

@@ -563,7 +563,7 @@ static bool make_others(arch_eval *ev) {
 }
 
 static bool convert_finish(arch_eval *ev) {
-    return llm_arch_convert_expand_ignored(ev) && make_others(ev);
+    return llm_arch_convert_expand_ignored(ev) && llm_arch_convert_agree(ev) && make_others(ev);
 }
 
 /* --- building the descriptor ------------------------------------------------------------------ */

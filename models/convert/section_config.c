@@ -360,8 +360,7 @@ static arch_value from_json(const json_value *v) {
     }
 }
 
-/* The file that a value is looked up in, for messages. */
-static const char *file_of(const arch_expr *e) {
+const char *llm_arch_convert_file(const arch_expr *e) {
     static const char *const files[][2] = {
         {"generation", "generation_config.json"},
         {"processor", "preprocessor_config.json and processor_config.json"}};
@@ -386,7 +385,7 @@ static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_
                                   "element %zu of %s is %s in %s: a list of numbers, "
                                   "strings or booleans is expected",
                                   i, llm_arch_quote(e->place, quote, sizeof quote),
-                                  llm_json_kind_text(v->item[i].kind), file_of(e));
+                                  llm_json_kind_text(v->item[i].kind), llm_arch_convert_file(e));
         item[i] = from_json(&v->item[i]);
     }
     return (arch_value){.kind = VAL_LIST, .item = item, .n = v->n};
@@ -436,7 +435,7 @@ arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
         return from_json_array(ev, e, &list);
     if (v && v->kind == JSON_OBJECT)
         return llm_arch_error(ev, e->place, "%s is an object in %s: one of its values is expected",
-                              quote, file_of(e));
+                              quote, llm_arch_convert_file(e));
     if (v && v->kind != JSON_NULL)
         return from_json(v);
     if (llm_arch_convert_lacks_file(ev, e))
@@ -445,7 +444,7 @@ arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
                  "say how pictures are prepared: %s is missing",
                  quote);
     else
-        snprintf(text, sizeof text, "%s is missing in %s", quote, file_of(e));
+        snprintf(text, sizeof text, "%s is missing in %s", quote, llm_arch_convert_file(e));
     arch_value none = llm_arch_none(llm_arch_strdup(ev, text));
     none.absent_key = true;
     return none.text ? none : ARCH_FAIL;
@@ -521,7 +520,8 @@ static arch_value join_lists(arch_eval *ev, const arch_expr *e) {
     }
     if (v->kind != JSON_ARRAY || !are_lists)
         return llm_arch_error(ev, of->place, "%s in %s is no list of lists",
-                              llm_arch_quote(of->place, quote, sizeof quote), file_of(of));
+                              llm_arch_quote(of->place, quote, sizeof quote),
+                              llm_arch_convert_file(of));
     arch_value *item = ggl_arena_alloc(&ev->arena, n + 1, sizeof *item);
     if (!item)
         return llm_arch_nomem(ev);

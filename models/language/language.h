@@ -258,9 +258,23 @@ typedef enum arch_map_kind {
     MAP_NOTE,   /* like REQUIRE, but prints a note if the condition holds */
     MAP_WITHIN, /* expr: the object of config.json that is searched first */
     MAP_PREFIX, /* tensor names that start with `name` may start with `other` */
+    MAP_AGREE,  /* expr: a value that is that of the input's argument `argument` */
     MAP_IGNORE, /* name: a pattern of source tensors; if NULL, expr is a config.json value */
     MAP_ONLY    /* the same: the section is about these alone */
 } arch_map_kind;
+
+/* What a folder may say of how sound becomes the rows of an input, and whose value there is the descriptor's. */
+typedef enum arch_sound_argument {
+    SOUND_RATE,
+    SOUND_STEP,
+    SOUND_WINDOW,
+    SOUND_FFT,
+    SOUND_SECONDS,
+    SOUND_EMPHASIS,
+    SOUND_BANDS,
+    SOUND_ARGUMENTS
+} arch_sound_argument;
+extern const char *const llm_arch_sound_arguments[SOUND_ARGUMENTS];
 
 typedef struct arch_mapping { /* a line of a convert section */
     arch_map_kind kind;
@@ -269,6 +283,7 @@ typedef struct arch_mapping { /* a line of a convert section */
     const char *other; /* PREFIX; WEIGHT: the line is for weights below this prefix only, "enc." */
     bool whole;        /* KEY: written key(".."), a full name */
     bool bias;         /* WEIGHT: name.bias <- */
+    int argument;      /* AGREE: the index in llm_arch_sound_arguments */
     arch_expr *expr;   /* NULL: IGNORE of tensors, PREFIX */
     arch_stmt *require;
     struct arch_mapping *next;

@@ -99,6 +99,27 @@ static arch_mapping *parse_within(arch_parser *p, arch_mapping *m) {
     return llm_arch_end_of_line(p) ? m : NULL;
 }
 
+const char *const llm_arch_sound_arguments[SOUND_ARGUMENTS] = {
+    "rate", "step", "window", "fft", "seconds", "emphasis", "bands"};
+
+/* "agree" STRING "," expr */
+static arch_mapping *parse_agree(arch_parser *p, arch_mapping *m) {
+    m->kind = MAP_AGREE;
+    m->name = (++p->tok)->str;
+    while (m->argument < SOUND_ARGUMENTS &&
+           strcmp(llm_arch_sound_arguments[m->argument], m->name) != 0)
+        m->argument++;
+    if (m->argument == SOUND_ARGUMENTS)
+        return llm_arch_parse_fail(p, "'agree' needs what sound has: \"rate\", \"step\", "
+                                      "\"window\", \"fft\", \"seconds\", \"emphasis\" or "
+                                      "\"bands\"");
+    p->tok++;
+    return llm_arch_expect(p, ",", "after the name") && (m->expr = llm_arch_parse_expr(p)) &&
+                   llm_arch_end_of_line(p)
+               ? m
+               : NULL;
+}
+
 /* "require" or "note" expr "," STRING */
 static arch_mapping *parse_condition(arch_parser *p, arch_mapping *m, arch_map_kind kind) {
     m->kind = kind;
@@ -154,8 +175,8 @@ static bool parse_made(arch_parser *p, arch_mapping *m) {
     }
     if (p->tok->kind != TOK_NAME && p->tok->kind != TOK_KEY)
         return llm_arch_parse_fail(
-            p, "a key, a weight's name, 'require', 'note', 'ignore', 'only', 'use', 'within' or "
-               "'prefix' is expected");
+            p, "a key, a weight's name, 'require', 'note', 'ignore', 'only', 'use', 'within', "
+               "'agree' or 'prefix' is expected");
     m->kind = p->tok->kind == TOK_KEY        ? MAP_KEY
               : strcmp(m->name, "arch") == 0 ? MAP_ARCH
                                              : MAP_WEIGHT;
@@ -163,7 +184,7 @@ static bool parse_made(arch_parser *p, arch_mapping *m) {
     return m->kind != MAP_WEIGHT || !llm_arch_accept(p, ".") || parse_weight(p, m);
 }
 
-/* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "only" .. | "use" NAME | "within" config.x |
+/* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "only" .. | "use" NAME | "within" config.x | "agree" STRING "," expr |
  * "prefix" .. */
 static arch_mapping *parse_mapping(arch_parser *p) {
     const bool name_next = !llm_arch_next_is_symbol(p, "<") && !llm_arch_next_is_symbol(p, ".");
@@ -182,6 +203,8 @@ static arch_mapping *parse_mapping(arch_parser *p) {
     m->name = p->tok->str;
     if (llm_arch_is(p, "require") || (llm_arch_is(p, "note") && name_next))
         return parse_condition(p, m, llm_arch_is(p, "require") ? MAP_REQUIRE : MAP_NOTE);
+    if (llm_arch_is(p, "agree") && llm_arch_next_is(p, TOK_STRING))
+        return parse_agree(p, m);
     if (llm_arch_is(p, "within") && name_next)
         return parse_within(p, m);
     return parse_made(p, m) && parse_arrow(p) && (m->expr = llm_arch_parse_expr(p)) &&

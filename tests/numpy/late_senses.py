@@ -232,6 +232,8 @@ class Check:
             self.half_known(name, file, line)
         if self.convert and name == "reka-edge":
             self.as_counted(name, file, line)
+        if self.convert and media == "sound":
+            self.agrees(name, folder, file, line)
         if self.convert and name == "glm-asr":
             self.ends(name, file, line)
             self.named(name, file, line, "clip:glma")
@@ -346,6 +348,22 @@ class Check:
                 at += n
             got = self.seen(self.at("ends"), "sound", path)
             self.tell(f"{name}: rows of the model's own around {size[0]} samples", np.array_equal(got, np.concatenate(want)), f"{got.shape}")
+
+    def agrees(self, name, folder, file, line):
+        """A processor's file that says of sound what the ear does not do is refused, with the field and both values, in either form; what agrees is not."""
+        said = {"sampling_rate": (16000, 8000)}
+        said |= {} if name == "gemma4ua" else {"hop_length": (160, 128), "fft_length" if name.startswith("gemma4a") else "n_fft": (None, 800)}
+        said |= {"chunk_length": (30, 20)} if name in ("audio-flamingo3", "music-flamingo", "glm-asr", "meralion") else {}
+        for form in (lambda x: x, lambda x: {"feature_extractor": x}):
+            for field, (right, wrong) in said.items():
+                for value in (right, wrong):
+                    if value is None:
+                        continue
+                    with open(os.path.join(folder, "preprocessor_config.json"), "w", encoding="utf-8") as f:
+                        json.dump(form(line["processor"] | {field: value}), f)
+                    done = subprocess.run([self.convert, folder, "--mmproj", file + ".other"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+                    ok = done.returncode == 0 if value == right else done.returncode == 1 and f"{field}: it is the number {value} in" in done.stderr and " sound with " in done.stderr
+                    self.tell(f"{name}: a processor's {field} of {value}", ok, "" if ok else done.stderr.strip())
 
     def named(self, name, file, line, family):
         """What is said of a text without the ear's marks names the file's own family, and not another one of its descriptor."""
