@@ -31,6 +31,7 @@ bool llm_model_name_of_folder(const char *name) {
                                         "sentencepiece.bpe.model",
                                         "spiece.model",
                                         "spm.model",
+                                        "tekken.json",
                                         "tokenizer.json",
                                         "tokenizer.model",
                                         "tokenizer_config.json",

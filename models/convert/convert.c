@@ -243,7 +243,7 @@ static const char *no_tokenizer(const llm_converter *c) {
         if (has_file(c, other[i][0]))
             return other[i][1];
     return "the folder has no tokenizer: there is no tokenizer.json, no file of SentencePiece "
-           "(such as tokenizer.model), no file of tiktoken (tiktoken.model), no "
+           "(such as tokenizer.model), no file of tiktoken (tiktoken.model), no tekken.json, no "
            "rwkv_vocab_v20230424.txt, and no vocab.json with merges.txt";
 }
 

@@ -97,6 +97,12 @@ bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre, bool *both_ends) 
     return true;
 }
 
+bool llm_hf_pre_of_regex(ggl_str regex, ggl_str *pre) {
+    char rest[2048];
+    const int n = snprintf(rest, sizeof rest, "ignore_merges /%.*s/", (int)regex.n, regex.s);
+    return regex.n < sizeof rest && (size_t)n < sizeof rest && find_line("pre", NULL, rest, pre);
+}
+
 bool llm_hf_unigram_ends(const char *class_name, const char *kind, int *add_bos, int *add_eos) {
     ggl_str ends = {"", 0};
     bool known = find_line("unigram", class_name[0] ? class_name : kind, NULL, &ends);

@@ -156,12 +156,14 @@ static ggl_status finish_reading(llm_hf_tokenizer *t, const char *path, ggl_stat
                                  ggl_error *err) {
     if (s == GGL_OK)
         s = t->n_cut > 0 ? llm_hf_cut_merges(t, err) : llm_hf_check_merges(t, err);
-    if (s == GGL_OK)
+    if (s == GGL_OK && !t->tekken)
         s = llm_hf_set_pre(t, err);
     if (s != GGL_OK)
         return within_file(t, path, s, err);
     llm_hf_set_ids(t);
     llm_hf_set_flags(t);
+    if (t->tekken)
+        llm_hf_set_tekken_ids(t);
     if ((s = llm_hf_complete_speech(t, err)) != GGL_OK)
         return ggl_within(err, s, "%s", path);
     if (t->words)
@@ -227,6 +229,13 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
         if (llm_hf_is_there(path))
             return read_world(t, path, world, size, err);
         path = NULL;
+    }
+    if (s == GGL_OK && !t->file && !t->vocab)
+        s = llm_hf_read_optional(t, "tekken.json", &t->tekken, err);
+    if (s == GGL_OK && t->tekken) {
+        path = llm_hf_path(t, "tekken.json");
+        return path ? finish_reading(t, path, llm_hf_read_tekken(t, size, err), err)
+                    : llm_hf_no_memory(err);
     }
     if (s == GGL_OK && prefers_sentence_model(t))
         s = find_sentence_model(t, &path, err);

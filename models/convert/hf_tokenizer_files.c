@@ -58,6 +58,7 @@ void llm_hf_tokenizer_free(llm_hf_tokenizer *t) {
     llm_json_free(t->vocab);
     llm_json_free(t->added);
     llm_json_free(t->generation);
+    llm_json_free(t->tekken);
     ggl_free(t->merges_text);
     ggl_free(t->template_text);
     ggl_index_fini(&t->by_piece);

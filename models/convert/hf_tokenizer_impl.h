@@ -33,6 +33,7 @@ struct llm_hf_tokenizer {
     /* tokenizer.json beside SentencePiece's file, which has the pieces: for its added tokens, ends and normalizer */
     llm_json *beside;
     llm_json *generation;   /* generation_config.json */
+    llm_json *tekken;       /* tekken.json, if it is read */
     sentence_pieces pieces; /* of SentencePiece, from the mapped file */
     ggl_file_map map;
     const json_value *model_config;
@@ -104,6 +105,10 @@ GGL_NODISCARD ggl_status llm_hf_merges_by_order(llm_hf_tokenizer *t, const ggl_s
 /* Returns how byte-level BPE spells these bytes, in the arena; NULL: out of memory. */
 char *llm_hf_spell(llm_hf_tokenizer *t, ggl_str bytes);
 
+/* hf_tekken.c: reads t->tekken; and the ids of tokens that have a use, which no other file names. */
+GGL_NODISCARD ggl_status llm_hf_read_tekken(llm_hf_tokenizer *t, const llm_hf_vocab *size,
+                                            ggl_error *err);
+void llm_hf_set_tekken_ids(llm_hf_tokenizer *t);
 /* hf_ranks.c: whether the text's first line is a token and its rank, as tiktoken has them. */
 bool llm_hf_is_ranks(const char *path);
 /* Reads such a file of the folder. GGL_UNSUPPORTED: the class of the tokenizer is not known. */
