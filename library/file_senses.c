@@ -223,6 +223,8 @@ static ggl_status open_eye(file_senses *s, const char *mmproj, const llm_loading
     st = llm_media_new(&s->eye->media, 0, err);
     if (st == GGL_OK)
         st = llm_eye_start_reading(s->eye, n_ctx, err);
+    if (st == GGL_OK)
+        st = llm_eye_begin_text(s->eye, false, s->c->tokenizer, err);
     if (st != GGL_OK)
         return st;
     llm_eye_note_other(s->eye, m, s->c->tokenizer, of->note, of->ctx);

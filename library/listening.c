@@ -68,10 +68,33 @@ static void put_windows(uint8_t id[LLM_MEDIA_ID], int64_t n) {
     llm_eye_set_sound(id);
 }
 
+/* Appends the rows with which a sound begins that are added to the tokens of a text; the first one to the token before, if that begins texts. */
+static ggl_status append_added(const llm_eye *e, const llm_tokenizer *t,
+                               const uint8_t id[LLM_MEDIA_ID], llm_tokens *ids, ggl_error *err) {
+    int32_t first;
+    int64_t n;
+    if (ids->n == 1 && ids->id[0] == llm_tokenizer_bos(t))
+        ids->n = 0;
+    if (ids->n > 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "a sound begins the text, as its rows are added to the text's tokens from "
+                        "the first one on, but %zu tokens are before it",
+                        ids->n);
+    ggl_status st = llm_eye_find_part(e, id, 0, &first, &n, err);
+    if (st != GGL_OK)
+        return st;
+    for (int64_t i = 0; i < n && i < rule_of(e)->added && st == GGL_OK; i++)
+        st = llm_tokens_append(ids, (int32_t)(first - i), err);
+    llm_media_release(e->media, first);
+    return st;
+}
+
 static ggl_status append_sound(const llm_eye *e, const llm_tokenizer *t,
                                const uint8_t id[LLM_MEDIA_ID], llm_tokens *ids, ggl_error *err) {
     const llm_arch_sound *s = rule_of(e);
     const int64_t n = n_windows(id);
+    if (s->added > 0)
+        return append_added(e, t, id, ids, err);
     ggl_status st = llm_eye_append_text(t, s->begin, 0, 0, 0, ids, err);
     for (int64_t k = 0; k < n && st == GGL_OK; k++)
         st = llm_eye_append_part(e, id, k, ids, err);
@@ -179,6 +202,10 @@ static ggl_status find_largest(const llm_eye *e, heard *h, const llm_mel_piece *
     const int64_t n = llm_mel_n_heard(e->mel, n_samples);
     ggl_status st = GGL_OK;
     h->largest = llm_mel_silence(e->mel);
+    if (!isnan(rule_of(e)->largest)) {
+        h->largest = rule_of(e)->largest;
+        return GGL_OK;
+    }
     for (int64_t at = 0; at < n && st == GGL_OK; at += PIECE) {
         const int64_t rest = n - at;
         st = check_wanted(e, err);
@@ -269,11 +296,26 @@ static ggl_status read_part(const llm_eye *e, heard *h, llm_sound *from, int64_t
     return st;
 }
 
+/* Adds zeros behind the samples until there are n or more. */
+static ggl_status fill_sound(heard *h, int64_t n, ggl_error *err) {
+    h->n_filled = h->n;
+    if (n <= h->n)
+        return GGL_OK;
+    if (!ggl_grow(&h->sample, &h->cap, (size_t)n, sizeof *h->sample))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
+    memset(h->sample + h->n, 0, (size_t)(n - h->n) * sizeof *h->sample);
+    h->n_filled = n;
+    return GGL_OK;
+}
+
 static ggl_status read_all(const llm_eye *e, heard *h, llm_sound *from, const char *name,
                            ggl_error *err) {
-    const int64_t most = most_samples(e);
+    const llm_arch_sound *s = rule_of(e);
+    const int64_t fits = most_samples(e) - s->trail - (s->unit - 1),
+                  most = fits > s->lead ? fits : s->lead;
     int64_t got = 1;
-    ggl_status st = GGL_OK;
+    ggl_status st = fill_sound(h, s->lead, err);
+    h->n = s->lead;
     while (st == GGL_OK && got > 0 && h->n <= most)
         st = read_part(e, h, from, &got, err);
     if (st == GGL_OK && h->n > most)
@@ -281,11 +323,11 @@ static ggl_status read_all(const llm_eye *e, heard *h, llm_sound *from, const ch
             err, GGL_LIMIT,
             "%s: the sound has more than %.1f seconds, the most that fit into a context "
             "of %" PRId64 " tokens and into two hours",
-            name, (double)most / (double)rule_of(e)->rate, e->n_ctx);
+            name, (double)(most - s->lead) / (double)s->rate, e->n_ctx);
     if (st == GGL_OK && *llm_sound_damage(from))
         return ggl_fail(err, GGL_FORMAT, "%s: the sound is damaged: %s", name,
                         llm_sound_damage(from));
-    return st == GGL_OK && h->n == 0
+    return st == GGL_OK && h->n == s->lead
                ? ggl_fail(err, GGL_FORMAT, "%s: the sound has no samples", name)
                : st;
 }
@@ -299,19 +341,7 @@ static void identify(const llm_eye *e, heard *h) {
     llm_sha256_add(&sum, h->sample, (size_t)h->n * sizeof *h->sample);
     llm_sha256_end(&sum, hex);
     (void)llm_eye_digest(hex, h->id);
-    put_windows(h->id, h->n_windows);
-}
-
-/* Adds zeros behind the samples until there are n or more. */
-static ggl_status fill_sound(heard *h, int64_t n, ggl_error *err) {
-    h->n_filled = h->n;
-    if (n <= h->n)
-        return GGL_OK;
-    if (!ggl_grow(&h->sample, &h->cap, (size_t)n, sizeof *h->sample))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
-    memset(h->sample + h->n, 0, (size_t)(n - h->n) * sizeof *h->sample);
-    h->n_filled = n;
-    return GGL_OK;
+    put_windows(h->id, rule_of(e)->added > 0 ? 1 : h->n_windows); /* whose rows are one part */
 }
 
 /* Reads a sound. *h is to be freed in any case. */
@@ -327,7 +357,11 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
     llm_sound_close(from);
     if (st != GGL_OK)
         return st;
-    st = fill_sound(h, rule_of(e)->shortest, err);
+    const llm_arch_sound *s = rule_of(e);
+    st = fill_sound(h, s->shortest, err);
+    h->n = h->n_filled;
+    if (st == GGL_OK)
+        st = fill_sound(h, (h->n + s->unit - 1) / s->unit * s->unit + s->trail, err);
     if (st != GGL_OK)
         return st;
     h->n = h->n_filled;
@@ -394,13 +428,39 @@ const llm_eye_kind llm_eye_sounds = {.organ = "ear",
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
+/* The rows of windows k to `end` - 1: those of the spectrogram, or those that the ear makes of them. */
+static ggl_status rows_of(llm_eye *e, heard *h, int64_t k, int64_t end, bool mel, float **row,
+                          size_t *n, ggl_error *err) {
+    const size_t n_row = (size_t)(mel ? llm_stages_n_input : llm_stages_n_row)(e->stages);
+    ggl_status st = GGL_OK;
+    size_t cap = 0;
+    for (*n = 0; st == GGL_OK && k < end; k++) {
+        const float *got = NULL;
+        int64_t n_got = 0;
+        st = mel ? make_window(e, h, k, &n_got, err) : hear_window(e, h, k, &got, &n_got, err);
+        if (st == GGL_OK && !ggl_grow(row, &cap, (*n + (size_t)n_got) * n_row, sizeof **row))
+            st = ggl_fail(err, GGL_NOMEM, "out of memory for the rows of a sound");
+        if (st == GGL_OK)
+            memcpy(*row + *n * n_row, mel ? h->rows : got, (size_t)n_got * n_row * sizeof **row);
+        *n += st == GGL_OK ? (size_t)n_got : 0;
+    }
+    return st;
+}
+
 static ggl_status hear_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t id[LLM_MEDIA_ID],
                                 ggl_error *err) {
+    heard *h = ctx;
     llm_media_rows rows = {.n_row = llm_stages_n_row(e->stages)};
+    float *row = NULL;
     int32_t first;
-    const ggl_status st = hear_window(e, ctx, k, &rows.row, &rows.n, err);
-    rows.n_pos = rows.n;
-    return st == GGL_OK ? llm_media_add(e->media, id, &rows, &first, err) : st;
+    size_t n;
+    ggl_status st =
+        rows_of(e, h, k, rule_of(e)->added > 0 ? h->n_windows : k + 1, false, &row, &n, err);
+    rows.row = row;
+    rows.n = rows.n_pos = (int64_t)n;
+    st = st == GGL_OK ? llm_media_add(e->media, id, &rows, &first, err) : st;
+    ggl_free(row);
+    return st;
 }
 
 ggl_status llm_eye_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAGE_MARK],
@@ -423,11 +483,10 @@ ggl_status llm_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAG
     return llm_context_end_beside(c, llm_eye_listen(c, audio, mark, err));
 }
 
-/* The rows of all windows, those of the spectrogram or those that the ear makes of them. */
+/* The rows of all windows. */
 static ggl_status all_rows(llm_context *c, const llm_audio *audio, bool mel, float **row, size_t *n,
                            size_t *n_row, ggl_error *err) {
     heard h = {0};
-    size_t cap = 0;
     llm_eye *e;
     *row = NULL;
     *n = *n_row = 0;
@@ -435,17 +494,9 @@ static ggl_status all_rows(llm_context *c, const llm_audio *audio, bool mel, flo
     ggl_status st = llm_eye_need(c, &llm_eye_sounds, &e, err);
     if (st == GGL_OK)
         st = listen(&h, e, audio, err);
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
         *n_row = (size_t)(mel ? llm_stages_n_input : llm_stages_n_row)(e->stages);
-    for (int64_t k = 0; st == GGL_OK && k < h.n_windows; k++) {
-        const float *got = NULL;
-        int64_t n_got = 0;
-        st = mel ? make_window(e, &h, k, &n_got, err) : hear_window(e, &h, k, &got, &n_got, err);
-        if (st == GGL_OK && !ggl_grow(row, &cap, (*n + (size_t)n_got) * *n_row, sizeof **row))
-            st = ggl_fail(err, GGL_NOMEM, "out of memory for the rows of a sound");
-        if (st == GGL_OK)
-            memcpy(*row + *n * *n_row, mel ? h.rows : got, (size_t)n_got * *n_row * sizeof **row);
-        *n += st == GGL_OK ? (size_t)n_got : 0;
+        st = rows_of(e, &h, 0, h.n_windows, mel, row, n, err);
     }
     heard_free(&h);
     if (st != GGL_OK) {

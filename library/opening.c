@@ -503,6 +503,10 @@ static ggl_status open_guesses(llm_context *c, const llm_open_parts *o, ggl_erro
 static ggl_status start_eye(llm_context *c, const llm_open_parts *o, ggl_error *err) {
     llm_session_params sp = c->session_params;
     const int64_t n_given = llm_session_n_given(c->session);
+    const ggl_status fits =
+        llm_eye_begin_text(c->eye, llm_session_adds(c->session), c->tokenizer, err);
+    if (fits != GGL_OK)
+        return fits;
     if (!o->how->sees_apart)
         return llm_eye_start(c->eye, &sp, n_given, err);
     llm_placement_choice quiet = o->placement;

@@ -91,6 +91,28 @@ void llm_eye_note_other(const llm_eye *e, const llm_model *model, const llm_toke
     note(ctx, text);
 }
 
+ggl_status llm_eye_begin_text(llm_eye *e, bool adds, const llm_tokenizer *t, ggl_error *err) {
+    const llm_eye *ear = e->other ? e->other : e;
+    const llm_arch_sound *s = &ear->rows[ear->input].sound;
+    llm_tokens ids = {0};
+    if ((ear->kind == &llm_eye_sounds && s->added > 0) != adds)
+        return ggl_fail(
+            err, GGL_UNSUPPORTED, "%s: its rows %s tokens, and those that the model takes %s",
+            ggl_gguf_name(llm_model_file(ear->model)), adds ? "stand in place of" : "are added to",
+            adds ? "are added to them" : "stand in their place");
+    if (!adds)
+        return GGL_OK;
+    ggl_status st = llm_tokenize(t, s->begin, strlen(s->begin), LLM_TOKENIZE_SPECIAL, &ids, err);
+    if (st == GGL_OK && (ids.n != 1 || llm_tokenizer_bos(t) < 0))
+        st = ggl_fail(err, GGL_UNSUPPORTED,
+                      "the model's tokenizer lacks %s, to which the rows of a sound are added",
+                      ids.n != 1 ? s->begin : "a token that begins texts");
+    if (st == GGL_OK)
+        llm_media_add_to(e->media, llm_tokenizer_bos(t), ids.id[0]);
+    llm_tokens_fini(&ids);
+    return st;
+}
+
 /* Opens one of a file's senses, without a place for its rows. */
 static ggl_status open_one(llm_eye *e, const llm_loading *l, ggl_error *err) {
     ggl_status st = llm_load_named(&e->model, l, err);

@@ -13,6 +13,10 @@ void llm_eye_close(llm_eye *e); /* NULL is fine */
  * beside pictures or sounds. note may be NULL. */
 void llm_eye_note_other(const llm_eye *e, const llm_model *model, const llm_tokenizer *t,
                         void (*note)(void *ctx, const char *text), void *ctx);
+/* Prepares for texts of a model to whose tokens rows are added, or in which (adds false) they stand in place of tokens. GGL_UNSUPPORTED: the ear is for the other kind, or
+ * the tokenizer lacks the tokens with which a sound stands in a text. */
+GGL_NODISCARD ggl_status llm_eye_begin_text(llm_eye *e, bool adds, const llm_tokenizer *t,
+                                            ggl_error *err);
 /* Where its rows are kept. */
 llm_media *llm_eye_media(const llm_eye *e);
 /* Plans its stages for the backends of p, which tells what memory they take; nothing is allocated. Statuses of llm_stages_plan. */

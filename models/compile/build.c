@@ -186,7 +186,8 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
             .guess_names = ev.guess_names,
             .guess_chance = ev.guess_chance,
             .guess_token = ev.guess_token,
-            .sees_all = ev.n_stages > 0 && (!arch->has_tokens || ev.gives_stage),
+            .sees_all = ev.n_stages > 0 && (!arch->has_tokens || ev.gives_stage) && !ev.is_causal,
+            .is_causal = ev.is_causal,
             .reads_text = ev.n_stages > 0 && arch->has_tokens,
             .n_sources = ev.n_sources,
             .n_given = ev.n_given,
@@ -194,6 +195,7 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
             .has_places = ev.has_places,
             .n_token_types = ev.n_token_types,
             .given_together = ev.given_together,
+            .given_added = ev.given_added,
             .n_layer = ev.n_layer,
             .notes = ev.notes,
             .line_ran = ev.line_ran};

@@ -199,6 +199,8 @@ struct arch_eval {
     int64_t n_given_more; /* of given_more(n) */
     int given_together; /* 1: given rows that stand together see each other; 2: within windows; 3: beyond them, too */
     bool has_places;               /* as in llm_arch_result */
+    bool given_added;              /* as in llm_arch_result */
+    bool is_causal;                /* the graph is that of a causal stage over rows */
     int64_t n_token_types;         /* of token_type(n); 0: the descriptor has none */
     int64_t n_row;                 /* as in llm_arch_result */
     const ggl_tensor *guess_token; /* as well */

@@ -749,12 +749,22 @@ static arch_value call_given(args *a) {
     if (!is_absent(a, 1) &&
         !llm_arch_want_whole(ev, arg_expr(a, 1, 0), &a->value[a->first[1]], 0, 3, &together))
         return ARCH_FAIL;
+    int64_t added = 0;
+    if (!is_absent(a, 2) &&
+        !llm_arch_want_whole(ev, arg_expr(a, 2, 0), &a->value[a->first[2]], 0, 1, &added))
+        return ARCH_FAIL;
+    if (together && added)
+        return llm_arch_error(ev, a->e->mark,
+                              "rows that are added to tokens see what these see: together = 0");
+    ev->given_added |= added == 1;
     if (together > ev->given_together)
         ev->given_together = (int)together;
     if (!ev->params || !ev->params->given)
         return a->value[0];
     ggl_tensor *src[] = {llm_arch_input(ev, a->e->mark, "is_given", GGL_F32, 0, NULL),
                          llm_arch_input(ev, a->e->mark, "given_row", GGL_F32, 1, x->ne), x};
+    if (added && src[1])
+        src[1] = llm_arch_node(ev, a->e->mark, GGL_OP_ADD, (ggl_tensor *[]){x, src[1]}, 2, NULL, 0);
     if (!src[0] || !src[1] ||
         (together && !llm_arch_input(ev, a->e->mark, "end", GGL_I32, 0, NULL)) ||
         (together == 3 && !llm_arch_input(ev, a->e->mark, "begin", GGL_I32, 0, NULL)))

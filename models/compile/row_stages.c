@@ -180,9 +180,11 @@ static int64_t n_pos(const arch_eval *ev, const arch_stmt *s, const arch_source 
 
 /* Gives `pos` of the stage, and no token. False: reported. */
 static bool begin(arch_eval *ev, const arch_stmt *s, const arch_source *to) {
+    /* all stages are built into one graph, of which only what the meant one needs stays: what "end" is there for decides how that attends */
     static const char *const name[] = {"pos", "slot", "end"};
+    const int n = is_meant(ev, s) && !to->row.causal ? 3 : 2;
     char full[32];
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < n; k++) {
         snprintf(full, sizeof full, "%s%s", before(ev), name[k]);
         ggl_tensor *t = llm_arch_input(ev, s->place, full, GGL_I32, 0, NULL);
         if (k == 0)
@@ -201,7 +203,7 @@ static bool begin(arch_eval *ev, const arch_stmt *s, const arch_source *to) {
 
 /* Reads the options of a stage over rows. */
 static bool read_options(arch_eval *ev, const arch_stmt *s, llm_arch_rows_of *to) {
-    int64_t filled = 0, asks = 0;
+    int64_t filled = 0, asks = 0, causal = 0;
     const struct {
         int64_t *to, least, most;
     } option[ARCH_ROW_OPTIONS] = {{&to->every, 1, ARCH_MAX_DIM},
@@ -213,7 +215,8 @@ static bool read_options(arch_eval *ev, const arch_stmt *s, llm_arch_rows_of *to
                                   {&to->ends, 0, 1},
                                   {&filled, 0, 1},
                                   {&to->step, 0, ARCH_MAX_DIM},
-                                  {&asks, 0, 1}};
+                                  {&asks, 0, 1},
+                                  {&causal, 0, 1}};
     for (int k = 0; k < ARCH_ROW_OPTIONS; k++) {
         const arch_value v = llm_arch_eval_expr(ev, s->expr[1 + k]);
         if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[1 + k], &v, option[k].least,
@@ -222,6 +225,7 @@ static bool read_options(arch_eval *ev, const arch_stmt *s, llm_arch_rows_of *to
     }
     to->filled = filled == 1;
     to->asks = asks == 1;
+    to->causal = causal == 1;
     return true;
 }
 
@@ -234,6 +238,8 @@ static bool check_options(arch_eval *ev, const arch_stmt *s, const arch_source *
     to->is_plane = from->row.is_plane && is_all && !to->asks;
     if (to->asks && (!is_all || to->windows > 0 || to->step > 1 || is_last(ev, s)))
         wrong = "a stage that asks has no other options, and is not the last one";
+    else if (to->causal && (to->asks || to->windows > 0 || ev->arch->has_tokens))
+        wrong = "a causal stage is one of an eye or ear, without 'asks' and 'windows'";
     else if (to->windows > 0 && from->row.picture.patch == 0 && !from->row.is_plane)
         wrong = "only rows of an input from a picture have windows: squares of it";
     else if (to->windows > 0 && (from->row.picture.first > 0 || to->from < 0))
@@ -298,6 +304,7 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
         to->dim_name[d] = t->dim_name[d];
     }
     ev->n_stages++;
+    ev->is_causal |= to->row.causal && is_meant(ev, s);
     if (ev->arch->has_tokens && is_last(ev, s))
         ggl_graph_set_group(ev->g, -1); /* the tokens' part before their first layer */
     if (is_last(ev, s))

@@ -12,8 +12,8 @@
 
 /* Returns the part that the end of an input's name stands for. */
 static llm_rows_part part_named(const char *end) {
-    static const char *const name[] = {"",       ".y",      ".x",     ".corner",
-                                       ".share", ".window", ".there", ".lines", ".t"};
+    static const char *const name[] = {"",        ".y",     ".x",     ".corner", ".share",
+                                       ".window", ".there", ".lines", ".t"};
     int k = LLM_ROWS_NUMBER;
     if (strncmp(end, PLANE, sizeof PLANE - 1) == 0)
         return LLM_ROWS_PLANE;

@@ -29,6 +29,11 @@ enum {
     ARG_APART,
     ARG_SHORTEST,
     ARG_AFTER,
+    ARG_LARGEST,
+    ARG_LEAD,
+    ARG_UNIT,
+    ARG_TRAIL,
+    ARG_ADDED,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -93,7 +98,11 @@ static bool read_whole(arch_eval *ev, const arch_value *const *v, const arch_exp
                   {ARG_NEEDS, &s->needs, 0, MOST_SAMPLES},
                   {ARG_APART, &apart, 0, 1},
                   {ARG_SHORTEST, &s->shortest, 0, MOST_SAMPLES},
-                  {ARG_AFTER, &s->after, 0, MOST_SAMPLES}};
+                  {ARG_AFTER, &s->after, 0, MOST_SAMPLES},
+                  {ARG_LEAD, &s->lead, 0, MOST_SAMPLES},
+                  {ARG_UNIT, &s->unit, 1, MOST_SAMPLES},
+                  {ARG_TRAIL, &s->trail, 0, MOST_SAMPLES},
+                  {ARG_ADDED, &s->added, 0, MOST_SAMPLES}};
     for (size_t k = 0; k < sizeof number / sizeof *number; k++) {
         const int i = number[k].arg;
         if (v[i] &&
@@ -116,7 +125,8 @@ static bool read_numbers(arch_eval *ev, const arch_value *const *v, const arch_e
     } number[] = {{ARG_SECONDS, seconds},
                   {ARG_RANGE, &s->range},
                   {ARG_LEAST, &s->least},
-                  {ARG_EMPHASIS, &s->emphasis}};
+                  {ARG_EMPHASIS, &s->emphasis},
+                  {ARG_LARGEST, &s->largest}};
     for (size_t k = 0; k < sizeof number / sizeof *number; k++) {
         const int i = number[k].arg;
         if (v[i] && !llm_arch_want_number(ev, e[i], v[i], number[k].to))
@@ -158,7 +168,7 @@ static bool read_words(arch_eval *ev, const arch_value *const *v, const arch_exp
 
 arch_value llm_arch_from_sound(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
                                const arch_expr *const *arg) {
-    llm_arch_sound s = {.range = 8, .least = 1e-10, .needs = 1};
+    llm_arch_sound s = {.range = 8, .least = 1e-10, .largest = NAN, .unit = 1, .needs = 1};
     double seconds = 0;
     if (!read_whole(ev, v, arg, &s) || !read_numbers(ev, v, arg, &s, &seconds) ||
         !read_words(ev, v, arg, &s) ||
@@ -185,7 +195,7 @@ arch_value llm_arch_from_sound(arch_eval *ev, const arch_expr *e, const arch_val
 
 arch_value llm_arch_from_samples(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
                                  const arch_expr *const *arg) {
-    llm_arch_sound s = {.is_samples = true, .needs = 1};
+    llm_arch_sound s = {.is_samples = true, .unit = 1, .needs = 1};
     double seconds = 0;
     if (!ev->preparing)
         return llm_arch_from_floats(ev, e, 1); /* which says what is wrong */

@@ -498,7 +498,7 @@ typedef struct arch_sig_param {
 } arch_sig_param;
 
 #define ARCH_MAX_SIG     32
-#define ARCH_ROW_OPTIONS 10 /* of a stage over rows, as parse_row_options names them */
+#define ARCH_ROW_OPTIONS 11 /* of a stage over rows, as parse_row_options names them */
 /* The signature of an operator or builtin, without the arguments that the engine supplies (pos,
  * slot). */
 typedef struct arch_sig {

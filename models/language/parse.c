@@ -199,8 +199,8 @@ static bool check_counted(arch_parser *p, const arch_stmt *s, const arch_target 
 /* NAME "=" expr, of the names below, in any order: options of a stage over rows, in s->expr[1 ..] */
 static bool parse_row_options(arch_parser *p, arch_stmt *s) {
     enum { N = ARCH_ROW_OPTIONS };
-    static const char *const name[N] = {"every",  "from", "count",  "windows", "block",
-                                        "beyond", "ends", "filled", "step",    "asks"};
+    static const char *const name[N] = {"every", "from",   "count", "windows", "block", "beyond",
+                                        "ends",  "filled", "step",  "asks",    "causal"};
     char buf[96];
     bool seen[N] = {false};
     if (!llm_arch_accept(p, "("))
@@ -214,7 +214,7 @@ static bool parse_row_options(arch_parser *p, arch_stmt *s) {
                        p,
                        "options of 'over' rows are 'every = N', 'from = N', "
                        "'count = N', 'windows = N', 'block = N', 'beyond = 1', 'ends = 1', "
-                       "'filled = 1', 'step = N' and 'asks = 1', "
+                       "'filled = 1', 'step = N', 'asks = 1' and 'causal = 1', "
                        "each once, not %s",
                        llm_arch_describe(p->tok, buf, sizeof buf)),
                    false;

@@ -23,6 +23,7 @@ struct llm_media {
     entry *entry;                  /* [n], by falling first: ids do not overlap */
     size_t n, cap, n_past;         /* n_past: of which the rows were dropped */
     size_t most_bytes, free_bytes; /* of rows that nobody holds: allowed, and there */
+    int32_t token[2];              /* to which rows are added, as llm_media_add_to says */
     uint64_t clock;
 };
 
@@ -262,6 +263,11 @@ void llm_media_release(llm_media *m, int32_t first) {
     ggl_os_mutex_unlock(&m->lock);
 }
 
+void llm_media_add_to(llm_media *m, int32_t first, int32_t others) {
+    m->token[0] = first;
+    m->token[1] = others;
+}
+
 bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out) {
     if (!m)
         return false;
@@ -272,8 +278,12 @@ bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out) {
     if (is_there) {
         const llm_media_rows *r = &e->rows;
         const int64_t i = (int64_t)e->first - id;
-        *out = (llm_media_row){
-            .row = r->row + i * r->n_row, .n_row = r->n_row, .i = i, .n = r->n, .n_pos = r->n_pos};
+        *out = (llm_media_row){.row = r->row + i * r->n_row,
+                               .n_row = r->n_row,
+                               .i = i,
+                               .n = r->n,
+                               .n_pos = r->n_pos,
+                               .token = m->token[i > 0]};
         if (i < r->n_alone) {
             out->i = 0;
             out->n = out->n_pos = 1;

@@ -106,7 +106,7 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
                           .guess_layer = p->guess_layer,
                           .only = p->only};
     ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, s->graph, &s->built, err);
-    if (st == GGL_OK && is_whole(m, p) && !s->built.sees_all)
+    if (st == GGL_OK && is_whole(m, p) && !s->built.sees_all && !s->built.is_causal)
         st = ggl_fail(err, GGL_UNSUPPORTED,
                       "%s: the embedding is that of the tokens that are written, and not of the "
                       "text that is read",
@@ -348,7 +348,7 @@ static ggl_status alloc_arrays(llm_session *s, const llm_session_params *p, ggl_
     bool ok = s->share && s->flight;
     if (s->reads_text)
         ok = (s->read_id = ggl_calloc((size_t)(s->n_slots * s->n_id), sizeof *s->read_id)) && ok;
-    if (p->media && s->built.has_places)
+    if (p->media && (s->built.has_places || s->built.given_added))
         ok = (s->behind = ggl_calloc((size_t)(s->n_slots * s->n_ctx), sizeof *s->behind)) && ok;
     for (; ok && s->n_lanes < n_lanes; s->n_lanes++) {
         session_flight *f = &s->flight[s->n_lanes];

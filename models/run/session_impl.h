@@ -88,7 +88,7 @@ struct llm_session {
     bool tells;   /* it computes the output "rows" for all tokens (llm_session_hear) */
     llm_media *media; /* of the params: rows that stand for tokens; NULL: none do */
     /* [n_slots * n_ctx]: how many places the elements up to this one lie behind its position, because pictures take fewer places than they have
-     * rows. NULL: the model has no places */
+     * rows; or, where rows are added to tokens, the ids of their rows. NULL: the model has neither */
     int32_t *behind;
     llm_rows_input input[LLM_MAX_ROWS_INPUTS]; /* of a stage over rows */
     int n_inputs;

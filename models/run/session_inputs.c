@@ -8,16 +8,37 @@
 #include "ggl/internal/sched.h"
 #include "session_impl.h"
 
-/* The row that stands for the token; without numbers, it is a token, in a place of its own. */
+/* Returns the id of the token's row; 0: it has none. Where rows are added to tokens, the one behind that of the token before is its row,
+ * whatever the token is. */
+static int32_t row_id(const session_token *x) {
+    if (!x->s->built.given_added || !x->s->behind)
+        return x->e->id < 0 ? x->e->id : 0;
+    int32_t *at = x->s->behind + x->e->slot * x->s->n_ctx + x->e->pos;
+    llm_media_row row;
+    if (x->e->id < 0)
+        *at = x->e->id;
+    else if (x->e->pos > 0 && at[-1] < 0 && llm_media_get(x->s->media, at[-1], &row) &&
+             row.i + 1 < row.n)
+        *at = at[-1] - 1;
+    else
+        *at = 0;
+    return *at;
+}
+
+/* The row that stands for the token, or is added to it; without numbers, it is a token, in a place of its own. */
 static llm_media_row media_of(const session_token *x) {
     llm_media_row row = {.n = 1, .n_pos = 1};
-    if (x->e->id < 0)
-        (void)llm_media_get(x->s->media, x->e->id, &row);
+    const int32_t id = row_id(x);
+    if (id < 0)
+        (void)llm_media_get(x->s->media, id, &row);
     return row;
 }
 
 static int32_t token_of(const session_token *x) {
-    return x->e->token;
+    llm_media_row row;
+    return x->e->id < 0 && x->s->built.given_added && llm_media_get(x->s->media, x->e->id, &row)
+               ? row.token
+               : x->e->token;
 }
 
 static int32_t pos_of(const session_token *x) {
@@ -163,6 +184,21 @@ static ggl_status check_together(const llm_session *s, const llm_batch *b, int64
                ? ggl_fail(err, GGL_UNSUPPORTED,
                           "of a picture whose rows see each other, only the last one has an output")
                : GGL_OK;
+}
+
+bool llm_session_adds(const llm_session *s) {
+    return s->built.given_added;
+}
+
+int64_t llm_session_rows_left(const llm_session *s, const int32_t *id, int64_t n) {
+    int64_t last = s->media && s->built.given_added ? n - 1 : -1;
+    llm_media_row row;
+    while (last >= 0 && id[last] >= 0)
+        last--;
+    if (last < 0 || !llm_media_get(s->media, id[last], &row))
+        return -1;
+    const int64_t left = row.n - row.i - (n - last);
+    return left > 0 ? left : 0;
 }
 
 static int32_t is_given(const session_token *x) {

@@ -63,8 +63,16 @@ static ggl_status make_session(llm_stages *s, int k, const llm_model *m,
         own.only = is_last && !s->is_within ? NULL : s->of[k].name;
     }
     s->source[k].at_once = n;
+    if (s->of[k].causal) { /* what a piece stores is as exact as what one that runs at once has */
+        own.in_pieces = true;
+        own.n_pool = (n + GGL_PAGE - 1) / GGL_PAGE * GGL_PAGE;
+        own.type_k = own.type_v = GGL_F32;
+        if (n > PIECE)
+            s->source[k].at_once = own.n_ubatch = own.n_rows = PIECE;
+    }
     ggl_status st = llm_session_new(out, m, &own, err);
-    if (st == GGL_OK && n > PIECE && !(is_last && s->is_read) && llm_session_is_by_row(*out)) {
+    if (st == GGL_OK && n > PIECE && !own.in_pieces && !(is_last && s->is_read) &&
+        llm_session_is_by_row(*out)) {
         llm_session_free(*out);
         s->source[k].at_once = own.n_ubatch = own.n_rows = PIECE;
         own.in_pieces = true;
@@ -262,8 +270,8 @@ void llm_stages_print(const llm_stages *s, FILE *out, bool nodes) {
 
 static void keep_row(void *ctx, int slot, int64_t pos, int32_t token, const float *row) {
     rows *x = ctx;
-    const int64_t n_row = llm_session_n_row(x->session),
-                  at = llm_rows_kept(x->of, &x->windows, x->first + pos, x->n);
+    const int64_t n_row = llm_session_n_row(x->session), first = x->of->causal ? 0 : x->first,
+                  at = llm_rows_kept(x->of, &x->windows, first + pos, x->n);
     (void)slot, (void)token;
     if (at >= 0)
         memcpy(x->own + at * n_row, row, (size_t)n_row * sizeof *row);
@@ -304,6 +312,8 @@ static ggl_status run_rows(llm_stages *s, int at, int64_t m, ggl_error *err) {
     ggl_status st = gather_inputs(s, at, m, err);
     if (st == GGL_OK)
         st = llm_session_eval(x->session, &b, err);
+    if (st == GGL_OK && x->of->causal && x->first + m < x->n_run) /* the next piece goes on */
+        return GGL_OK;
     const ggl_status cleared = llm_session_clear(x->session, 0, st == GGL_OK ? err : NULL);
     return st == GGL_OK ? cleared : st;
 }

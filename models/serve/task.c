@@ -189,6 +189,9 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     if (!t)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence");
     t->p = *p;
+    const int64_t left = llm_session_rows_left(s, p->prompt, (int64_t)p->n_prompt);
+    if (left >= 0 && (p->n_max < 0 || p->n_max > left))
+        t->p.n_max = left;
     t->p.beams = NULL; /* the caller's */
     if (p->embedded)
         llm_embed_range(s, p->pooling, p->n_before, (int64_t)p->n_prompt, &t->n_prompted,

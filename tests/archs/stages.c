@@ -267,6 +267,19 @@ TEST(over_rows) {
         {"input seen [6] from floats()\n" PLAIN, "nothing reads 'seen'"},
         {"x = given(token_embd[token])\nlogits = linear(x, token_embd)\n", ""},
         {STAGE "embedding = given(s)\n", "given(x) stands for a row of each token"},
+        {"x = given(token_embd[token], added = 1)\nlogits = linear(x, token_embd)\n", ""},
+        {"x = given(token_embd[token], added = 1, together = 1)\nlogits = linear(x, token_embd)\n",
+         "rows that are added to tokens see what these see: together = 0"},
+        {"x = given(token_embd[token], added = 2)\nlogits = linear(x, token_embd)\n",
+         "'2' is 2; 0 to 1"},
+        {OVER "stage b over a(causal = 1):\n  return a\n" PLAIN,
+         "a causal stage is one of an eye or ear, without 'asks' and 'windows'"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, unit = "
+         "0)\n" PLAIN,
+         "'0' is 0; 1 to"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, lead = "
+         "-1)\n" PLAIN,
+         "'-1' is -1; 0 to"},
         {"x = given(3)\nlogits = linear(token_embd[token], token_embd)\n",
          "given(x) stands for a row"},
     };

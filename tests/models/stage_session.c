@@ -491,6 +491,39 @@ TEST(numbers_in_a_sound) {
     staged_close(&t);
 }
 
+/* A causal stage runs in pieces, of which each sees those before, as far as its window goes. */
+TEST(causal) {
+    enum { ROWS = 700, BACK = 40 };
+    static float in[ROWS * 2];
+    ggl_error err = {0};
+    staged t;
+    const float *out;
+    int64_t n = 0;
+    REQUIRE(staged_open(
+        &t, "causal.gguf",
+        "arch tiny\nlanguage 2\ntoken_embd [16, 8]\n"
+        "input seen [2] from floats(rows = 1000)\n"
+        "stage e over seen(causal = 1):\n  q = heads(seen * 0, 1)\n"
+        "  return attention(q, q, heads(seen, 1), window = 40) + 0 * sum(flat(token_embd))\n"
+        "stage f over e:\n  return e * 1\nrows = f\n",
+        0));
+    for (int run = 0; run < 2; run++) {
+        for (int i = 0; i < 2 * ROWS; i++)
+            in[i] = (float)((i * 37 + run) % 64);
+        REQUIRE_OK(llm_stages_run(t.s, in, ROWS - run, &out, &n, &err), &err);
+        CHECK_INT(n, ROWS - run);
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t first = i < BACK ? 0 : i - BACK + 1;
+            double mean = 0;
+            for (int64_t k = first; k <= i; k++)
+                mean += (double)in[2 * k] / (double)(i - first + 1);
+            CHECK_MSG(fabs((double)out[2 * i] - mean) < 1e-4, "row %d: %g, not %g", (int)i,
+                      (double)out[2 * i], mean);
+        }
+    }
+    staged_close(&t);
+}
+
 /* A plane of 5 x 5 rows: windows that are filled, every other line and column, the squares around these, and rows before. */
 TEST(planes) {
     enum { SIDE = 5, ROWS = SIDE * SIDE, HALF = 3, N_OUT = 8 };

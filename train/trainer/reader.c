@@ -345,6 +345,10 @@ ggl_status llm_reader_note(llm_trainer *t, const ggl_graph *g, const llm_arch_re
     r->n_more = built->n_given_more;
     r->is.has_places = built->has_places;
     r->is.together = built->given_together;
+    if (built->given_added)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "rows of a sound are added to the tokens of the text model, which does "
+                        "not learn with them");
     if (r->n_given + r->n_more != r->stage[r->n_sources - 1].n_row)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the eye or ear makes rows of %" PRId64

@@ -232,6 +232,11 @@ typedef struct llm_arch_sound {
     llm_arch_sound_level level;
     llm_arch_sound_edges edges;
     double range, least, emphasis;
+    double largest; /* the logarithm that counts as the largest; NAN: the largest of the sound */
+    /* Samples of silence before a sound, those of which it is filled up to whole ones, and those behind that. */
+    int64_t lead, unit, trail;
+    int64_t
+        added; /* its rows are added to the tokens of a text, from the first one on: so many of them are the sound's; 0: rows stand in place of tokens */
     int64_t shortest; /* samples: zeros follow those of a shorter sound */
     int64_t needs;    /* there is a row r if the sound has r * step + needs samples */
     int64_t
@@ -432,6 +437,7 @@ typedef struct llm_arch_rows_of {
     bool
         asks; /* as many rows of zeros run behind those that it reads, and what is made of these alone is its result */
     int64_t step; /* of a plane: it has the rows of each step-th line and column; 0 or 1: all */
+    bool causal;  /* its rows see themselves and earlier ones, so that they run in pieces */
 } llm_arch_rows_of;
 
 /* The lines and columns of n rows of a plane: a square's, or a line of rows that are no square's. */
@@ -583,6 +589,7 @@ typedef struct llm_arch_result {
     /* The descriptor is a stage: each token sees all tokens of its text, so a text runs whole, in one batch,
      * and the graph has the input "end" (i32): the number of tokens of each token's text. */
     bool sees_all;
+    bool is_causal; /* the graph is that of a stage over rows whose rows see earlier ones alone */
     /* The descriptor has a stage besides its tokens, and these read it (ggl_rows). The names of the stage's inputs
      * begin with "stage."; if the graph has no outputs but the stage's, sees_all is set, and tokens are not computed. */
     bool reads_text;
@@ -601,6 +608,8 @@ typedef struct llm_arch_result {
     /* With params.given, the graph has the input "end" (i32): how many elements of its slot an element sees, its own position + 1 for a
      * token. Rows of a picture see it whole; beyond windows, too, if it has the input "begin" (i32): the position of a picture's first row, and a token's own. */
     bool given_together;
+    /* With params.given: a row is added to x of given(x, added = 1), and does not take its place. */
+    bool given_added;
     /* Turns of the layer loop. Nodes before it have group -1, those in it 0 .. n_layer - 1,
      * those after it n_layer. */
     int64_t n_layer;

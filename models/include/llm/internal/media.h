@@ -36,6 +36,7 @@ typedef struct llm_media_row {
     int64_t n_row;
     int64_t i, n, n_pos; /* number i of the n that were added together */
     int32_t place[3];
+    int32_t token; /* to which it is added, if it stands in a text (llm_media_add_to) */
 } llm_media_row;
 
 enum { LLM_MEDIA_ID = 32 };
@@ -60,6 +61,8 @@ bool llm_media_whose(llm_media *m, int32_t id, uint8_t digest[LLM_MEDIA_ID], int
  * have then, or have already. GGL_FORMAT: others of this digest are there, and are not n; GGL_NOMEM, GGL_LIMIT. */
 GGL_NODISCARD ggl_status llm_media_expect(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int64_t n,
                                           int32_t *first, ggl_error *err);
+/* Says to which tokens rows in a text are added: the first one of those that were added together, and the others. They do not change once rows are there. */
+void llm_media_add_to(llm_media *m, int32_t first, int32_t others);
 /* Finds the row with this id; false: there is none, or it was dropped. m may be NULL. */
 bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out);
 
