@@ -67,6 +67,18 @@ def medium(kind, size):
     return np.clip(a, 0, 255).astype(np.uint8)
 
 
+def letters(n):
+    """A text of so many letters."""
+    return bytes(97 + (7 * i + i // 5) % 26 for i in range(n))
+
+
+# A tokenizer of mistral_common: two special tokens, and bytes.
+TEKKEN = {"config": {"pattern": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}"
+                                r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+", "default_vocab_size": 258, "default_num_special_tokens": 2, "num_vocab_tokens": 256, "version": "v13"},
+          "special_tokens": [{"rank": i, "token_str": x, "is_control": True} for i, x in enumerate(("<s>", "[STREAMING_PAD]"))],
+          "vocab": [{"rank": i, "token_bytes": base64.b64encode(bytes([i])).decode()} for i in range(256)]}
+
+
 # --- lists of tensors, with {} for the numbers that count up
 
 
@@ -179,7 +191,48 @@ class Check:
             first += n
         shutil.rmtree(folder)
 
+    def added(self, line):
+        """A model to whose tokens rows are added: its rows, the scores of a text with as many tokens, all at once and one after the other, and where it ends to write."""
+        numbers = lambda x, n: np.frombuffer(base64.b64decode(x), "<f4").reshape(-1, n).astype(float)  # noqa: E731
+        rows, scores = numbers(line["rows"], line["n_row"]), numbers(line["scores"], 64)
+        name, folder, file, own, first = line["name"], self.write_folder(line, False), self.at("file"), self.at("own"), 0
+        for change, words in ((lambda x: x.pop("special_tokens"), "it has no special_tokens"), (lambda x: x["config"].update(pattern="a+"), "its pattern, which cuts"),
+                              (lambda x: x["vocab"].pop(7), "no token has the rank 7"), (lambda x: x["vocab"][7].update(token_bytes="*"), "vocab[7]: its token_bytes are not base64"),
+                              (lambda x: x["special_tokens"][1].update(rank=0), "special_tokens[1] needs a token_str, and a rank of its own below 2")):
+            damaged = json.loads(json.dumps(TEKKEN))
+            change(damaged)
+            with open(os.path.join(folder, "tekken.json"), "w", encoding="utf-8") as f:
+                json.dump(damaged, f)
+            done = subprocess.run([self.convert, folder, "-o", own], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            self.tell(f"{name}: tekken.json: {words}", done.returncode == 1 and words in done.stderr and "tekken.json" in done.stderr, done.stderr.strip())
+        with open(os.path.join(folder, "tekken.json"), "w", encoding="utf-8") as f:
+            json.dump(TEKKEN, f)
+        self.run(self.convert, folder, "-o", own, "--mmproj", file)
+        for size, n in zip(line["media"], line["counts"]):
+            path, want = self.write_medium("sound", size), scores[first : first + n]
+            for model, tower in ((folder, folder), (own, file)):
+                self.run(self.embed, "-m", model, "--mmproj", tower, "--audio", path, "--dump", "rows", "-o", self.at("npy"))
+                got, far = np.load(self.at("npy")), off(np.load(self.at("npy")), rows[first : first + n])
+                self.tell(f"{name}: rows of {size[0]} samples", far <= LIMIT, f"{far:.0e}" if len(got) == n else f"{got.shape}, not {n} rows")
+            for at_once in "512", "1", "7":
+                self.run(self.cli, "-m", own, "--mmproj", file, "--audio", path, "-p", "<__media__>" + letters(n - 39).decode(), "-n", "0", "-ctk", "f32", "-ctv", "f32", "-ub", at_once,
+                         "--logits", self.at("npy"))
+                got = np.load(self.at("npy"))[:, :64]
+                far = off(got, want)
+                self.tell(f"{name}: scores, {at_once} at once", far <= LIMIT, f"{far:.0e}" if len(got) == n else f"{got.shape}, not {n} tokens")
+            done = subprocess.run([self.cli, "-m", own, "--mmproj", file, "--audio", path, "-p", "<__media__>", "--temp", "0", "--ignore-eos"], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, errors="backslashreplace")
+            self.tell(f"{name}: it writes as long as there are rows", re.search(rf"\b{n - 40} tokens", done.stderr) is not None, done.stderr)
+            first += n
+        done = subprocess.run([self.cli, "-m", own, "--mmproj", file, "--audio", path, "-p", "a<__media__>", "-n", "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.tell(f"{name}: nothing before a sound", done.returncode == 1 and "a sound begins the text" in done.stderr, done.stderr.strip())
+        self.agrees(name, folder, file, line)
+        shutil.rmtree(folder)
+
     def rows(self, line):
+        if line["kind"] == "added":
+            self.added(line)
+            return
         if line["kind"] == "whole":
             self.whole(line)
             return
