@@ -30,23 +30,15 @@ static ggl_status no_memory(ggl_error *err) {
 static ggl_status add_part(llm_eye *e, const llm_noticed *x, int64_t k, const llm_noticed_part *p,
                            int32_t *first, ggl_error *err) {
     uint8_t id[LLM_MEDIA_ID];
-    int32_t *place = ggl_calloc((size_t)p->n_made * 3 + 1, sizeof *place);
-    if (!place)
-        return no_memory(err);
-    for (int64_t i = 0; i < 3 * p->n_made; i++)
-        place[i] = p->place ? p->place[i] : (int32_t)(i / 3);
     llm_eye_part_id(x->id, k, id);
     if (e->rows[e->input].picture.pairs > 0) {
-        ggl_free(place);
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "%s: lines of rows stand in pairs with this eye, with which nothing is "
                         "trained",
                         x->name);
     }
-    const llm_media_rows rows = {.n = p->n_made, .place = place, .n_pos = p->n_pos};
-    const ggl_status st = llm_media_add(e->media, id, &rows, first, err);
-    ggl_free(place);
-    return st;
+    const llm_media_rows rows = {.n = p->n_made, .place = p->place, .n_pos = p->n_pos};
+    return llm_media_add(e->media, id, &rows, first, err);
 }
 
 static void let_go(void *ctx, const llm_shown_file *shown) {

@@ -27,7 +27,7 @@ typedef struct llm_noticed_part {
     const float *row;
     int64_t n;
     llm_row_places places;
-    /* The rows that are made of them, and their places in a text, as llm_media_rows has them; place NULL: 0, 1, 2 .. */
+    /* The rows that are made of them, and their places in a text, as llm_media_rows has them */
     int64_t n_made, n_pos;
     const int32_t *place;
     void *own[3];                             /* the memory of all this */

@@ -333,7 +333,16 @@ static cells cells_of(const llm_eye *e, const parts *p, int64_t k) {
     return c;
 }
 
-/* Sets the places of n rows in a text, [n][3]: all at one time, lines and columns from 0, or one after the other. Returns how many places they take. */
+/* True if a text behind lines names row i. */
+static bool ends_lines(const llm_arch_picture *p, int64_t i) {
+    bool ends = false;
+    for (int k = 0; k < 2; k++)
+        for (const char *text = k ? p->tiles.line_end : p->line_end; *text; text++)
+            ends |= llm_arch_row_named(text) == i;
+    return ends;
+}
+
+/* Sets the places of n rows in a text, [n][3]: all at one time, lines and columns from 0. Returns how many places they take. */
 static int64_t places_of(const llm_eye *e, const llm_picture_rows *in, const cells *c, int64_t n,
                          int32_t *place) {
     const int32_t side = (int32_t)side_of_row(e);
@@ -345,16 +354,15 @@ static int64_t places_of(const llm_eye *e, const llm_picture_rows *in, const cel
         p[0] = 0;
         p[1] = is_patch ? in->y[at] / side : 0;
         p[2] = is_patch ? in->x[at] / side : 0;
-        if (i < rule_of(e)->n_marks ||
-            (rule_of(e)->tiles.unpad &&
-             !(p[1] >= c->top && p[1] < c->bottom && p[2] >= c->left && p[2] < c->right)))
-            p[0] = LLM_PICTURE_APART;
+        if (i < rule_of(e)->n_marks)
+            p[0] = ends_lines(rule_of(e), i) ? LLM_MEDIA_ENDS_LINE : LLM_MEDIA_APART;
+        else if (rule_of(e)->tiles.unpad &&
+                 !(p[1] >= c->top && p[1] < c->bottom && p[2] >= c->left && p[2] < c->right))
+            p[0] = LLM_MEDIA_APART;
         most = p[1] > most ? p[1] : most;
         most = p[2] > most ? p[2] : most;
     }
-    for (int64_t i = 0; i < 3 * n && rule_of(e)->in_turn; i++)
-        place[i] = (int32_t)(i / 3);
-    return rule_of(e)->in_turn ? n : most + 1;
+    return most + 1;
 }
 
 static void free_rows(llm_noticed_part *p) {
@@ -389,7 +397,9 @@ static ggl_status prepare(llm_noticed_part *out, const llm_eye *e, const parts *
     }
     out->places = (llm_row_places){.yx = yx, .corner = r->entry, .share = r->share};
     out->n_pos = places_of(e, r, &c, out->n_made, place);
-    out->place = place;
+    out->place = rule->in_turn ? NULL : place;
+    if (rule->in_turn)
+        out->n_pos = out->n_made;
     return GGL_OK;
 }
 
@@ -637,7 +647,8 @@ static ggl_status make_rows(made *m, llm_eye *e, const parts *p, int64_t k, int6
         }
         if (st == GGL_OK) {
             memcpy(m->row + (size_t)i * each * n_row, got, each * n_row * sizeof *got);
-            memcpy(m->place + (size_t)i * each * 3, in.place, each * 3 * sizeof *in.place);
+            for (size_t at = 0; at < 3 * each; at++)
+                m->place[(size_t)i * each * 3 + at] = in.place ? in.place[at] : (int32_t)(at / 3);
             move_beside(m->place + (size_t)i * each * 3, m->n_each, i);
         }
         llm_noticed_part_fini(&in);

@@ -31,7 +31,7 @@ ggl_status llm_picture_order_new(llm_picture_order *out, const llm_arch_picture 
         return ggl_fail(err, GGL_NOMEM, "out of memory for the rows of a picture");
     }
     for (int64_t i = 0; i < n; i++)
-        if (place[3 * i] != LLM_PICTURE_APART)
+        if (place[3 * i] >= 0)
             p[n_placed++] = (placed){place[3 * i + 1], place[3 * i + 2], (int32_t)i};
     if (rule->tiles.woven || rule->tiles.in_lines)
         qsort(p, (size_t)n_placed, sizeof *p, by_place);

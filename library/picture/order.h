@@ -13,14 +13,14 @@
 #include "ggl/status.h"
 #include "llm/internal/arch.h"
 
-enum { LLM_PICTURE_LINE = -1, LLM_PICTURE_APART = -1 };
+enum { LLM_PICTURE_LINE = -1 };
 
 typedef struct llm_picture_order {
     int64_t n;
     int32_t *at; /* [n] */
 } llm_picture_order;
 
-/* place: [n][3], as those of llm_media_rows; a row whose time is LLM_PICTURE_APART stands in no line. Ends of lines are there if the rule has texts for them.
+/* place: [n][3], as those of llm_media_rows; a row without a time (LLM_MEDIA_APART, LLM_MEDIA_ENDS_LINE) stands in no line. Ends of lines are there if the rule has texts for them.
  * GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_picture_order_new(llm_picture_order *out, const llm_arch_picture *rule,
                                                const int32_t *place, int64_t n, ggl_error *err);

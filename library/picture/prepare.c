@@ -125,7 +125,8 @@ static side_shares shares_of(const llm_arch_picture *rule, int64_t i, int64_t n)
     const bool is_cubic = rule->between == LLM_BETWEEN_CUBIC;
     const double at = rule->between == LLM_BETWEEN_CORNERS
                           ? (n > 1 ? (double)(i * last) / (double)(n - 1) : 0)
-                          : ((double)i + 0.5) * (double)rule->table / (double)n - 0.5,
+                          : ((double)i + 0.5) * (double)rule->table / ((double)n + rule->widened) -
+                                0.5,
                  low = floor(at), behind = at - low;
     side_shares s = {.n = is_cubic ? 4 : 2};
     for (int64_t k = 0; k < s.n; k++) {

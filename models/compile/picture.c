@@ -127,6 +127,7 @@ enum {
     ARG_PAIRS,
     ARG_FILL,
     ARG_WIDE,
+    ARG_WIDENED,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -150,6 +151,18 @@ static bool check_pairs(arch_eval *ev, const arch_expr *const *e, const llm_arch
     if (wrong)
         llm_arch_error(ev, e[ARG_PATCH]->place, "%s", wrong);
     return !wrong;
+}
+
+static bool read_widened(arch_eval *ev, const arch_expr *e, const arch_value *v,
+                         llm_arch_picture *p) {
+    if (!v)
+        return true;
+    if (!llm_arch_want_number(ev, e, v, &p->widened))
+        return false;
+    if (!(p->widened >= 0 && p->widened < 1))
+        llm_arch_error(ev, e->place, "a picture is widened by 0 to 1 patches, not by %g",
+                       p->widened);
+    return p->widened >= 0 && p->widened < 1;
 }
 
 /* Reads the arguments that are given. */
@@ -194,6 +207,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
          !llm_arch_want_word(ev, e[ARG_RESIZE], v[ARG_RESIZE], resizes, N_RESIZES, &resize)) ||
         (v[ARG_BETWEEN] && !llm_arch_want_word(ev, e[ARG_BETWEEN], v[ARG_BETWEEN], ways,
                                                sizeof ways / sizeof *ways, &between)) ||
+        !read_widened(ev, e[ARG_WIDENED], v[ARG_WIDENED], p) ||
         !llm_arch_want_row_text(ev, e[ARG_BEGIN], v[ARG_BEGIN], p->begin) ||
         !llm_arch_want_row_text(ev, e[ARG_END], v[ARG_END], p->end) ||
         !llm_arch_want_row_text(ev, e[ARG_LINE], v[ARG_LINE], p->line) ||
@@ -536,6 +550,11 @@ static arch_value number_in_sound(arch_eval *ev, const arch_expr *e, const arch_
     return llm_arch_tensor_value(llm_arch_input(ev, e->mark, name, GGL_I32, 0, NULL));
 }
 
+/* True for places that only tokens have. */
+static bool is_of_text(const char *part) {
+    return strcmp(part, "line") == 0 || strcmp(part, "column") == 0 || strcmp(part, "picture") == 0;
+}
+
 /* The place of a row of a picture: the input rows.NAME.PART, which the caller fills. */
 static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_source *from) {
     const llm_arch_picture *p = &from->row.picture;
@@ -554,7 +573,8 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
         return llm_arch_error(ev, e->mark, "only rows of a stage with windows = N have a window");
     const bool has_place = (from->row.is_input && p->patch > 0) ||
                            (from->row.is_plane && (window || strlen(e->name) == 1));
-    if (!has_place || (in_table && (p->table == 0 || (!share && p->between == LLM_BETWEEN_WIDE))))
+    if (!has_place || is_of_text(e->name) ||
+        (in_table && (p->table == 0 || (!share && p->between == LLM_BETWEEN_WIDE))))
         return llm_arch_error(
             ev, e->mark,
             in_table && p->table > 0 ? "with between = \"wide\", a patch has shares of all entries "
@@ -575,14 +595,14 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
 }
 
 arch_value llm_arch_place_of(arch_eval *ev, const arch_expr *e, const arch_value *v) {
-    char name[16];
+    char name[2 * ARCH_MAX_NAME];
     if (v->kind == VAL_TENSOR && v->source)
         return place_of_row(ev, e, &ev->source[v->source - 1]);
-    const bool in_text = strlen(e->name) == 1;
+    const bool in_text = strlen(e->name) == 1 || is_of_text(e->name);
     if (!in_text || v->kind != VAL_TENSOR || ev->stage || v->t != ev->global[SLOT_POS].v.t)
         return llm_arch_error(ev, e->mark,
                               "only a row of a picture, and `pos` outside of stages, have places: "
-                              "pos.t, pos.y and pos.x");
+                              "pos.t, pos.y, pos.x, pos.line, pos.column and pos.picture");
     ev->has_places = true;
     if (!ev->params || !ev->params->given)
         return llm_arch_none("a text without pictures has one position for each token, pos");

@@ -283,10 +283,13 @@ bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out) {
                                .i = i,
                                .n = r->n,
                                .n_pos = r->n_pos,
-                               .token = m->token[i > 0]};
+                               .token = m->token[i > 0],
+                               .first = e->first,
+                               .has_place = r->place != NULL};
         if (i < r->n_alone) {
             out->i = 0;
             out->n = out->n_pos = 1;
+            out->has_place = false;
         } else {
             out->i -= r->n_alone;
             out->n -= r->n_alone;

@@ -349,7 +349,7 @@ static ggl_status alloc_arrays(llm_session *s, const llm_session_params *p, ggl_
     if (s->reads_text)
         ok = (s->read_id = ggl_calloc((size_t)(s->n_slots * s->n_id), sizeof *s->read_id)) && ok;
     if (p->media && (s->built.has_places || s->built.given_added))
-        ok = (s->behind = ggl_calloc((size_t)(s->n_slots * s->n_ctx), sizeof *s->behind)) && ok;
+        ok = (s->places = ggl_calloc((size_t)(s->n_slots * s->n_ctx), sizeof *s->places)) && ok;
     for (; ok && s->n_lanes < n_lanes; s->n_lanes++) {
         session_flight *f = &s->flight[s->n_lanes];
         f->row = ggl_calloc((size_t)s->n_rows, sizeof *f->row);
@@ -513,7 +513,7 @@ void llm_session_free(llm_session *s) {
     for (int i = 0; i < s->n_lanes; i++)
         ggl_free(s->flight[i].row), ggl_free(s->flight[i].element);
     ggl_free(s->flight);
-    ggl_free(s->behind);
+    ggl_free(s->places);
     ggl_free(s->share);
     ggl_free(s->guess_token);
     ggl_free(s->writable);

@@ -2,6 +2,7 @@
 #ifndef LLM_SESSION_IMPL_H
 #define LLM_SESSION_IMPL_H
 
+#include "llm/internal/media.h"
 #include "llm/internal/session.h"
 #include "ggl/internal/gguf.h"
 #include "slot_table.h"
@@ -33,7 +34,7 @@ typedef struct session_input {
     ggl_status (*check)(const llm_session *s, const llm_batch *b, int64_t i, ggl_error *err);
     int32_t (*number)(const session_token *x);
     const float *(*values)(const session_token *x); /* [x->n]; NULL: none, and none count */
-    int axis;                                       /* of a place: t, y or x */
+    int axis;                                       /* of a place: LLM_PLACE_T .. */
 } session_input;
 
 enum { LLM_MAX_TOKEN_INPUTS = 32 }; /* a longer table does not compile */
@@ -87,9 +88,8 @@ struct llm_session {
     bool guesses; /* its logits are guesses, made from tokens and the rows of those before them */
     bool tells;   /* it computes the output "rows" for all tokens (llm_session_hear) */
     llm_media *media; /* of the params: rows that stand for tokens; NULL: none do */
-    /* [n_slots * n_ctx]: how many places the elements up to this one lie behind its position, because pictures take fewer places than they have
-     * rows; or, where rows are added to tokens, the ids of their rows. NULL: the model has neither */
-    int32_t *behind;
+    /* [n_slots * n_ctx]: what the places of the element behind each follow from, and the row that is added to each. NULL: the model has no places, and adds no rows */
+    llm_places *places;
     llm_rows_input input[LLM_MAX_ROWS_INPUTS]; /* of a stage over rows */
     int n_inputs;
     int64_t n_tasks;             /* of adapters for tasks; 0: there are none */

@@ -11,18 +11,18 @@
 /* Returns the id of the token's row; 0: it has none. Where rows are added to tokens, the one behind that of the token before is its row,
  * whatever the token is. */
 static int32_t row_id(const session_token *x) {
-    if (!x->s->built.given_added || !x->s->behind)
+    if (!x->s->built.given_added || !x->s->places)
         return x->e->id < 0 ? x->e->id : 0;
-    int32_t *at = x->s->behind + x->e->slot * x->s->n_ctx + x->e->pos;
+    llm_places *at = x->s->places + x->e->slot * x->s->n_ctx + x->e->pos;
     llm_media_row row;
     if (x->e->id < 0)
-        *at = x->e->id;
-    else if (x->e->pos > 0 && at[-1] < 0 && llm_media_get(x->s->media, at[-1], &row) &&
+        at->added = x->e->id;
+    else if (x->e->pos > 0 && at[-1].added < 0 && llm_media_get(x->s->media, at[-1].added, &row) &&
              row.i + 1 < row.n)
-        *at = at[-1] - 1;
+        at->added = at[-1].added - 1;
     else
-        *at = 0;
-    return *at;
+        at->added = 0;
+    return at->added;
 }
 
 /* The row that stands for the token, or is added to it; without numbers, it is a token, in a place of its own. */
@@ -214,13 +214,16 @@ static const float *given_more(const session_token *x) {
     return row ? row + x->s->built.n_given : NULL;
 }
 
-/* Its place, which says how far that of the next one lies behind its position, too. */
+/* Its place, from what is known of those before, which is noted for the next one. */
 static int32_t place_of(const session_token *x) {
     const llm_media_row row = media_of(x);
-    int32_t *behind = x->s->behind + x->e->slot * x->s->n_ctx + x->e->pos;
-    const int32_t before = x->e->pos > 0 ? behind[-1] : 0;
-    *behind = before + (row.i + 1 == row.n ? (int32_t)(row.n - row.n_pos) : 0);
-    return (int32_t)(x->e->pos - row.i) - before + row.place[x->axis];
+    llm_places *own = x->s->places + x->e->slot * x->s->n_ctx + x->e->pos;
+    const int32_t added = own->added;
+    int32_t place[LLM_N_PLACES];
+    *own = x->e->pos > 0 ? own[-1] : (llm_places){0};
+    own->added = added;
+    llm_places_next(own, x->e->pos, &row, place);
+    return place[x->axis];
 }
 
 /* --- tasks of adapters -------------------------------------------------------------------------- */
@@ -260,9 +263,12 @@ static const session_input table[] = {
     {"given_row", .check = check_together, .values = given_row},
     {"given_more", .values = given_more},
     {"is_given", .number = is_given},
-    {"pos.t", .number = place_of, .axis = 0},
-    {"pos.y", .number = place_of, .axis = 1},
-    {"pos.x", .number = place_of, .axis = 2},
+    {"pos.t", .number = place_of, .axis = LLM_PLACE_T},
+    {"pos.y", .number = place_of, .axis = LLM_PLACE_Y},
+    {"pos.x", .number = place_of, .axis = LLM_PLACE_X},
+    {"pos.line", .number = place_of, .axis = LLM_PLACE_LINE},
+    {"pos.column", .number = place_of, .axis = LLM_PLACE_COLUMN},
+    {"pos.picture", .number = place_of, .axis = LLM_PLACE_PICTURE},
     {"task", .check = check_share, .values = shares_of},
 };
 enum { N_ROWS = sizeof table / sizeof *table };

@@ -34,9 +34,9 @@ ggl_status llm_session_share(llm_session *s, int dst, int src, int64_t n_past, g
     ggl_status st = check_own(s, dst > src ? dst : src, err);
     if (st == GGL_OK)
         st = llm_slots_share(&s->slots, dst, src, n_past, err);
-    if (st == GGL_OK && s->behind && dst != src)
-        memcpy(s->behind + dst * s->n_ctx, s->behind + src * s->n_ctx,
-               (size_t)n_past * sizeof *s->behind);
+    if (st == GGL_OK && s->places && dst != src)
+        memcpy(s->places + dst * s->n_ctx, s->places + src * s->n_ctx,
+               (size_t)n_past * sizeof *s->places);
     if (st != GGL_OK || !s->reads_text)
         return st;
     return llm_session_share_read(s, dst, src, err);
@@ -66,7 +66,7 @@ bool llm_session_has_states(const llm_session *s) {
 /* --- saving and restoring --------------------------------------------------------------------- */
 
 /* A saved slot: | header | bytes of its stores |, and, if its tokens read a text or rows, | read_id i32 | bytes of its stores |, and in a session
- * whose tokens have places, | session.behind i32 |.
+ * whose tokens have places, | session.places |.
  * It fits only sessions with the same stores. */
 typedef struct header {
     char magic[8];
@@ -83,7 +83,7 @@ enum {
 static const char magic[8] = "ggl-slot";
 
 static uint64_t shape_hash(const llm_session *s) {
-    uint64_t h = LLM_DIGEST_START ^ s->adapters ^ (s->behind ? 1 : 0);
+    uint64_t h = LLM_DIGEST_START ^ s->adapters ^ (s->places ? sizeof *s->places : 0);
     for (int i = 0; i < ggl_graph_n_stores(s->graph); i++) {
         const ggl_store *st = ggl_graph_store(s->graph, i);
         int64_t words[] = {st->kind, st->type, st->ne[0], st->ne[1],
@@ -112,11 +112,11 @@ static const char *type_name(int32_t type) {
 
 /* Sizes of the parts of a saved slot, in their order. */
 typedef struct parts {
-    size_t own, text_id, text, behind;
+    size_t own, text_id, text, places;
 } parts;
 
 static size_t size_of(const parts *p) {
-    return p->own + p->text_id + p->text + p->behind;
+    return p->own + p->text_id + p->text + p->places;
 }
 
 static parts parts_of(const llm_session *s, const header *h) {
@@ -124,7 +124,7 @@ static parts parts_of(const llm_session *s, const header *h) {
         .own = ggl_sched_part_size(s->sched, main_part(s), h->n_past, h->states_only != 0),
         .text_id = (size_t)llm_id_words(s, h->n_text) * sizeof *s->read_id,
         .text = h->n_text > 0 ? ggl_sched_part_size(s->sched, GGL_SLOT_TEXT, h->n_text, false) : 0,
-        .behind = s->behind && !h->states_only ? (size_t)h->n_past * sizeof *s->behind : 0};
+        .places = s->places && !h->states_only ? (size_t)h->n_past * sizeof *s->places : 0};
 }
 
 static ggl_status save_bytes(llm_session *s, int slot, const header *h, char *bytes,
@@ -132,8 +132,8 @@ static ggl_status save_bytes(llm_session *s, int slot, const header *h, char *by
     const parts p = parts_of(s, h);
     const ggl_status st = ggl_sched_save_part(s->sched, main_part(s), slot, h->n_past,
                                               h->states_only != 0, bytes, err);
-    if (p.behind)
-        memcpy(bytes + p.own + p.text_id + p.text, s->behind + slot * s->n_ctx, p.behind);
+    if (p.places)
+        memcpy(bytes + p.own + p.text_id + p.text, s->places + slot * s->n_ctx, p.places);
     if (st != GGL_OK || h->n_text == 0)
         return st;
     memcpy(bytes + p.own, llm_read_id(s, slot), p.text_id);
@@ -324,8 +324,8 @@ ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_
     const char *bytes = (const char *)data + sizeof h, *text = saved_text(s, &h, bytes);
     const bool states_only = h.states_only != 0;
     const parts p = parts_of(s, &h);
-    if (p.behind)
-        memcpy(s->behind + slot * s->n_ctx, bytes + p.own + p.text_id + p.text, p.behind);
+    if (p.places)
+        memcpy(s->places + slot * s->n_ctx, bytes + p.own + p.text_id + p.text, p.places);
     st = llm_slots_begin_restore(&s->slots, slot, h.n_past, states_only, err);
     if (st == GGL_OK && text)
         st = restore_text(s, slot, &h, text, err);

@@ -42,7 +42,7 @@ TEST(rows_by_id) {
     CHECK_INT(first, -78); /* the digest's first 31 bits say so */
     REQUIRE(llm_media_get(m, first - 1, &r));
     CHECK(r.row[0] == 11 && r.n_row == N_ROW && r.i == 1 && r.n == 2 && r.n_pos == 4);
-    CHECK(r.place[0] == 0 && r.place[1] == 6 && r.place[2] == 7);
+    CHECK(r.has_place && r.place[0] == 0 && r.place[1] == 6 && r.place[2] == 7 && r.first == first);
     CHECK(!llm_media_get(m, first + 1, &r) && !llm_media_get(m, first - 2, &r));
     CHECK(!llm_media_get(m, 5, &r) && !llm_media_get(NULL, first, &r));
     REQUIRE_OK(add(m, id, 2, 10, place, &again, &err), &err); /* the same contents */
@@ -53,13 +53,72 @@ TEST(rows_by_id) {
     REQUIRE_OK(add(m, id, 3, 20, NULL, &again, &err), &err);
     CHECK(again != first);
     REQUIRE(llm_media_get(m, again - 2, &r));
-    CHECK(r.row[0] == 22 && r.place[0] == 2 && r.place[1] == 2 && r.place[2] == 2);
+    CHECK(r.row[0] == 22 && !r.has_place);
     digest_of(3, 0x7fffffff, id); /* there is no room below the lowest id */
     REQUIRE_OK(add(m, id, 5, 30, NULL, &again, &err), &err);
     CHECK(again < 0 && llm_media_get(m, again - 4, &r) && r.row[0] == 34);
     digest_of(4, 0, id);
     CHECK_INT(llm_media_add(m, id, &(llm_media_rows){.n = 0, .n_row = 1}, &again, &err), GGL_LIMIT);
     llm_media_free(m);
+}
+
+/* --- places in a text --------------------------------------------------------------------------- */
+
+typedef struct element {
+    int i;                      /* row of a picture, APART or END of it; TOKEN */
+    int32_t want[LLM_N_PLACES]; /* t, y, x, line, column, picture */
+} element;
+
+enum { TOKEN = -1, APART = 100, END = 101, TURN = 102 };
+
+/* A picture of two lines and three columns, which may have rows before it, behind it and behind its lines; as a text, its rows take three places. */
+static llm_media_row row_of(int i, int32_t first) {
+    llm_media_row r = {.i = i, .n = 6, .n_pos = 3, .first = first, .has_place = true};
+    if (i == TOKEN || i == TURN) /* a token, or a row of a sound */
+        return (llm_media_row){.n = 1, .n_pos = 1, .first = i == TURN ? first : 0};
+    r.place[0] = i == APART ? LLM_MEDIA_APART : i == END ? LLM_MEDIA_ENDS_LINE : 0;
+    r.place[1] = i < APART ? i / 3 : 0;
+    r.place[2] = i < APART ? i % 3 : 0;
+    return r;
+}
+
+static void check_places(const element *e, int n, const int32_t *first) {
+    llm_places p = {0};
+    for (int pos = 0; pos < n; pos++) {
+        int32_t got[LLM_N_PLACES];
+        const llm_media_row row = row_of(e[pos].i, first[pos]);
+        llm_places_next(&p, pos, &row, got);
+        for (int k = 0; k < LLM_N_PLACES; k++)
+            CHECK_MSG(got[k] == e[pos].want[k], "place %d of element %d is %d, not %d", k, pos,
+                      (int)got[k], (int)e[pos].want[k]);
+    }
+}
+
+/* Rows count from their picture's beginning, and what follows is behind its longer side. The same picture may follow itself. */
+TEST(places_of_pictures) {
+    static const element e[] = {
+        {TOKEN, {0, 0, 0, 0, 0, 0}}, {0, {1, 1, 1, 0, 0, 0}},        {1, {1, 1, 2, 0, 1, 0}},
+        {2, {1, 1, 3, 0, 2, 0}},     {3, {1, 2, 1, 1, 0, 0}},        {4, {1, 2, 2, 1, 1, 0}},
+        {5, {1, 2, 3, 1, 2, 0}},     {0, {4, 4, 4, 0, 0, 1}},        {1, {4, 4, 5, 0, 1, 1}},
+        {2, {4, 4, 6, 0, 2, 1}},     {3, {4, 5, 4, 1, 0, 1}},        {4, {4, 5, 5, 1, 1, 1}},
+        {5, {4, 5, 6, 1, 2, 1}},     {TOKEN, {7, 7, 7, 13, 13, 13}}, {TURN, {8, 8, 8, 14, 14, 14}},
+        {0, {9, 9, 9, 0, 0, 2}},
+    };
+    static const int32_t first[] = {0, -9, -9, -9, -9, -9, -9, -9, -9, -9, -9, -9, -9, 0, -40, -20};
+    check_places(e, sizeof e / sizeof *e, first);
+}
+
+/* Rows at the ends of lines are a column behind them; those around a picture stand where a word would. */
+TEST(places_of_rows_that_texts_name) {
+    static const element e[] = {
+        {END, {0, 0, 0, 0, 0, 0}}, /* no line of its picture stands before it */
+        {APART, {1, 1, 1, 1, 1, 1}},    {0, {2, 2, 2, 0, 0, 0}},        {1, {2, 2, 3, 0, 1, 0}},
+        {2, {2, 2, 4, 0, 2, 0}},        {END, {2, 2, 5, 0, 3, 0}},      {3, {2, 3, 2, 1, 0, 0}},
+        {4, {2, 3, 3, 1, 1, 0}},        {5, {2, 3, 4, 1, 2, 0}},        {END, {2, 3, 5, 1, 3, 0}},
+        {APART, {6, 6, 6, 10, 10, 10}}, {TOKEN, {7, 7, 7, 11, 11, 11}}, {0, {8, 8, 8, 0, 0, 1}},
+    };
+    static const int32_t first[] = {-9, -9, -9, -9, -9, -9, -9, -9, -9, -9, -9, 0, -9};
+    check_places(e, sizeof e / sizeof *e, first);
 }
 
 /* What a cache still has of rows that were dropped is not taken for others, and is for them when they are back. */

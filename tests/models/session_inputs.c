@@ -177,6 +177,16 @@ TEST(inputs_are_needed_and_checked) {
          .good = {.n = 5, .token = shown},
          .bad = {.n = 3, .token = shown},
          .refused = "row 1 of a picture of 3 ends a text, but all of its rows see each other"},
+        {.text =
+             HEAD "x = given(token_embd[token], together = 1)\nm = given_more(4)\n"
+                  "if has(m): x = x + sum(m)\nh = heads(x, 2)\nf = freqs(8, 100)\nt = h\n"
+                  "if has(pos.line):\n  t = rope_half(rope_half(rope_half(h, f, at = pos.line), "
+                  "f, at = pos.column), f, at = pos.picture)\n"
+                  "x = x + attention(t, t, h)\n" LOGITS,
+         .has_pictures = true,
+         .good = {.n = 5, .token = shown},
+         .bad = {.n = 3, .token = shown},
+         .refused = "row 1 of a picture of 3 ends a text, but all of its rows see each other"},
         {.text = HEAD "x = given(token_embd[token], together = 3)\nm = given_more(4)\n"
                       "if has(m): x = x + sum(m) * is_given()\nh = heads(x, 2)\n"
                       "x = x + attention(h, h, h, window = 2)\n" LOGITS,

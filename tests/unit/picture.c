@@ -1,6 +1,8 @@
 /* unit.picture: pictures that this code reads by itself, what it refuses, and those that libpng reads. */
 #include "picture/picture.h"
 
+#include <math.h>
+
 #include "alloc_fail.h"
 #include "ggl/internal/text.h"
 #include "picture/order.h"
@@ -717,7 +719,7 @@ TEST(woven_tiles) {
     CHECK_INT(r->x[4 + 16], 4);           /* the second tile's first patch, */
     CHECK_INT(r->entry[4 * (4 + 16)], 0); /* with the first position */
     for (int k = 0; k < 9; k++) {
-        place[3 * k] = k == 0 ? LLM_PICTURE_APART : 0;
+        place[3 * k] = k == 0 ? -1 : 0;
         place[3 * k + 1] = r->y[4 * k] / 2;
         place[3 * k + 2] = r->x[4 * k] / 2;
     }
@@ -872,6 +874,32 @@ static void expect_seen(int64_t width, int64_t height, int64_t nx, int64_t ny, i
     CHECK_INT(at[1], right);
     CHECK_INT(at[2], top);
     CHECK_INT(at[3], bottom);
+}
+
+/* Places in a table of positions, of a picture that counts as a tenth of a patch larger. */
+TEST(widened) {
+    llm_picture *p = NULL;
+    llm_picture_rows *r = NULL;
+    ggl_error err = {0};
+    const llm_arch_picture rule = {.patch = 1,
+                                   .size = 2,
+                                   .block = 1,
+                                   .table = 3,
+                                   .between = LLM_BETWEEN_LINEAR,
+                                   .widened = 0.1,
+                                   .std = {1, 1, 1}};
+    REQUIRE_OK(llm_picture_new(&p, 2, 2, "x", &err), &err);
+    REQUIRE_OK(llm_picture_rows_new(&r, &rule, p, "x", &err), &err);
+    CHECK_INT(r->n, 4);
+    for (int k = 0; k < 2; k++) { /* the first patch, and the last one */
+        const double at = (k + 0.5) * 3 / 2.1 - 0.5 - k;
+        CHECK_INT(r->entry[12 * k], 4 * k);
+        CHECK_INT(r->entry[12 * k + 3], 4 * k + 4);
+        CHECK(fabs((double)r->share[12 * k] - (1 - at) * (1 - at)) < 1e-6);
+        CHECK(fabs((double)r->share[12 * k + 3] - at * at) < 1e-6);
+    }
+    llm_picture_rows_free(r);
+    llm_picture_free(p);
 }
 
 TEST(cells_that_show_the_picture) {

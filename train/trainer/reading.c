@@ -381,13 +381,16 @@ ggl_status llm_reader_set(llm_trainer *t, const train_plan *p, const llm_train_b
     } of[] = {{"given_row", r->given},
               {"given_more", r->more},
               {"is_given", r->is_given},
-              {"pos.t", b->pos_t ? b->pos_t + at : t->pos},
-              {"pos.y", b->pos_y ? b->pos_y + at : t->pos},
-              {"pos.x", b->pos_x ? b->pos_x + at : t->pos},
               {"end", r->seen}};
+    static const char *const places[] = {
+        [LLM_PLACE_T] = "pos.t",           [LLM_PLACE_Y] = "pos.y",
+        [LLM_PLACE_X] = "pos.x",           [LLM_PLACE_LINE] = "pos.line",
+        [LLM_PLACE_COLUMN] = "pos.column", [LLM_PLACE_PICTURE] = "pos.picture"};
     ggl_status st = GGL_OK;
-    for (int k = 0; k < (r->is.together ? 7 : 6) && st == GGL_OK; k++)
+    for (int k = 0; k < (r->is.together ? 4 : 3) && st == GGL_OK; k++)
         st = give(p, of[k].name, of[k].data, n, err);
+    for (int k = 0; k < LLM_N_PLACES && st == GGL_OK; k++)
+        st = give(p, places[k], b->pos ? b->pos[k] + at : t->pos, n, err);
     return st;
 }
 

@@ -13,9 +13,10 @@ static bool init_reads(train_load *l, size_t n) {
     l->read = ggl_calloc(n, sizeof *l->read);
     l->place = ggl_calloc(n, sizeof *l->place);
     l->seen = ggl_calloc(n, sizeof *l->seen);
-    for (int k = 0; k < 3; k++)
-        l->pos[k] = ggl_calloc(n, sizeof *l->pos[k]);
-    return l->read && l->place && l->seen && l->pos[0] && l->pos[1] && l->pos[2];
+    bool ok = l->read && l->place && l->seen;
+    for (int k = 0; k < LLM_N_PLACES; k++)
+        ok = (l->pos[k] = ggl_calloc(n, sizeof *l->pos[k])) && ok;
+    return ok;
 }
 
 ggl_status llm_train_load_init(llm_training *t, ggl_error *err) {
@@ -49,7 +50,7 @@ void llm_train_load_fini(train_load *l) {
     ggl_free(l->read);
     ggl_free(l->place);
     ggl_free(l->seen);
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < LLM_N_PLACES; k++)
         ggl_free(l->pos[k]);
     ggl_free(l->reading);
     ggl_free(l->part);
@@ -106,9 +107,7 @@ llm_train_batch llm_train_load_batch(const train_load *l) {
                              .n_readings = l->n_readings,
                              .read = l->read,
                              .place = l->place,
-                             .pos_t = l->pos[0],
-                             .pos_y = l->pos[1],
-                             .pos_x = l->pos[2],
+                             .pos = l->read ? (const int32_t *const *)l->pos : NULL,
                              .seen = l->seen};
 }
 
@@ -161,33 +160,36 @@ static int64_t need(llm_training *t, const train_data *d, int64_t r, last_file *
     return *st == GGL_OK ? k : -1;
 }
 
-/* Sets what each token of a sequence is: a token, or a row, and where it stands, as models/run/session_run.c does. */
+/* Sets what each token of a sequence is: a token, or a row, and where it stands, as models/run/session_inputs.c does. */
 static ggl_status place_rows(llm_training *t, const train_data *d, int64_t at, int64_t n,
                              last_file *last, ggl_error *err) {
     train_load *l = &t->load;
     ggl_status st = GGL_OK;
-    int64_t before = 0; /* how many places fewer than rows there were */
+    llm_places places = {0};
     for (int64_t i = 0; i < n && st == GGL_OK; i++) {
-        int64_t row = 0, n_made = 1, n_pos = 1, k = 0;
-        int32_t place[3] = {0, 0, 0};
+        llm_media_row row = {.n = 1, .n_pos = 1};
+        int32_t place[LLM_N_PLACES];
         l->place[at + i] = -1;
         if (l->token[at + i] < 0) {
-            k = need(t, d, llm_train_data_row(d, l->token[at + i], &row), last, &st, err);
+            const int64_t k =
+                need(t, d, llm_train_data_row(d, l->token[at + i], &row.i), last, &st, err);
             if (st != GGL_OK)
                 return st;
             const llm_noticed_part *p = &l->part[k];
-            n_made = p->n_made;
-            n_pos = p->n_pos;
-            for (int c = 0; c < 3; c++)
-                place[c] = p->place ? p->place[3 * row + c] : (int32_t)row;
-            l->place[at + i] = (int32_t)(l->first_row[k] + row);
+            row.n = p->n_made;
+            row.n_pos = p->n_pos;
+            row.first = (int32_t)(-1 - k);
+            row.has_place = p->place != NULL;
+            for (int c = 0; c < 3 && p->place; c++)
+                row.place[c] = p->place[3 * row.i + c];
+            l->place[at + i] = (int32_t)(l->first_row[k] + row.i);
             l->token[at + i] = 0;
         }
-        for (int c = 0; c < 3; c++)
-            l->pos[c][at + i] = (int32_t)(i - row - before) + place[c];
-        const int64_t seen = i - row + n_made; /* a picture may be cut with its text */
+        llm_places_next(&places, i, &row, place);
+        for (int c = 0; c < LLM_N_PLACES; c++)
+            l->pos[c][at + i] = place[c];
+        const int64_t seen = i - row.i + row.n; /* a picture may be cut with its text */
         l->seen[at + i] = (int32_t)(seen < n ? seen : n);
-        before += row + 1 == n_made ? n_made - n_pos : 0;
         if (l->target[at + i] < 0)
             l->target[at + i] = 0;
     }

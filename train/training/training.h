@@ -64,10 +64,10 @@ typedef struct train_load {
     float *
         row; /* [cap][n_out]: the model's output, or the gradient by it; NULL: it learns through logits */
     /* What the tokens read, by llm_train_load_read, as llm_train_batch has it: NULL: nothing. */
-    int32_t *read, *place, *pos[3], *seen; /* [cap_seq], [cap] .. */
-    llm_train_reading *reading;            /* [n_readings] */
-    llm_noticed_part *part;                /* their memory */
-    int64_t *number, *first_row;           /* in the data; of the first row of each */
+    int32_t *read, *place, *pos[LLM_N_PLACES], *seen; /* [cap_seq], [cap] .. */
+    llm_train_reading *reading;                       /* [n_readings] */
+    llm_noticed_part *part;                           /* their memory */
+    int64_t *number, *first_row;                      /* in the data; of the first row of each */
     int64_t n_readings;
     size_t cap_readings[4];
 } train_load;

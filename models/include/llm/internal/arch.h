@@ -370,6 +370,8 @@ typedef struct llm_arch_picture {
         origin; /* 0 or 1: the first line and column as the descriptor sees them; `first` rows are at 0 */
     int64_t table; /* side of a table of positions, between whose entries the places are; 0: none */
     llm_arch_between between;
+    double
+        widened; /* so much of a patch more, across and down, counts where places between entries are found; not of CORNERS and WIDE */
     bool
         crossed; /* the n-th patch, line by line, has the positions of the n-th one of a picture with as many lines as this one has columns */
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT]; /* texts around the rows in a prompt */
@@ -600,7 +602,7 @@ typedef struct llm_arch_result {
     int n_sources;
     int64_t n_given; /* numbers of a row that stands for a token; 0: the descriptor takes none */
     int64_t n_given_more; /* numbers of such a row behind these, for the input "given_more" */
-    /* With params.given, the graph may have the inputs pos.t, pos.y and pos.x (i32): the place of each token in a text with pictures. */
+    /* With params.given, the graph may have the inputs pos.t, pos.y, pos.x, pos.line, pos.column and pos.picture (i32): the place of each token in a text with pictures. */
     bool has_places;
     /* Types that tokens may have, in the input "type" (i32), or "stage.type" of a stage's: which of the texts side by side a token is of. 0 or
      * 1: there is no such input. */

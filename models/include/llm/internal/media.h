@@ -23,20 +23,26 @@ typedef struct llm_media llm_media;
 typedef struct llm_media_rows {
     const float *row; /* [n][n_row] */
     int64_t n, n_row; /* n_row 0: only their ids and places are wanted */
-    /* [n][3]: the place of each, behind that of the first, as pos.t, pos.y and pos.x; NULL: 0, 1, 2 .. in all three */
+    /* [n][3]: the place of each in the picture: its time, line and column, or one of the two kinds below in place of the time. NULL: they have one place after the other,
+     * as words have */
     const int32_t *place;
     int64_t n_pos; /* the tokens behind them are so many places behind the first row; mostly n */
     int64_t
         n_alone; /* so many of the first rows stand by themselves, as tokens do: none of the others begins or ends with them */
 } llm_media_rows;
 
+/* Rows that a text names where it wants: they stand in no line, or each time at the end of the line whose rows stand before. */
+enum { LLM_MEDIA_APART = -1, LLM_MEDIA_ENDS_LINE = -2 };
+
 /* One row of the table. */
 typedef struct llm_media_row {
     const float *row; /* [n_row] */
     int64_t n_row;
     int64_t i, n, n_pos; /* number i of the n that were added together */
-    int32_t place[3];
-    int32_t token; /* to which it is added, if it stands in a text (llm_media_add_to) */
+    int32_t first;       /* the id of number 0 */
+    bool has_place;
+    int32_t place[3]; /* without a place: i */
+    int32_t token;    /* to which it is added, if it stands in a text (llm_media_add_to) */
 } llm_media_row;
 
 enum { LLM_MEDIA_ID = 32 };
@@ -65,6 +71,33 @@ GGL_NODISCARD ggl_status llm_media_expect(llm_media *m, const uint8_t id[LLM_MED
 void llm_media_add_to(llm_media *m, int32_t first, int32_t others);
 /* Finds the row with this id; false: there is none, or it was dropped. m may be NULL. */
 bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out);
+
+/* --- places in a text --------------------------------------------------------------------------- */
+
+/* A token's or row's place, as pos.t, pos.y, pos.x, pos.line, pos.column and pos.picture of descriptors. */
+enum {
+    LLM_PLACE_T,
+    LLM_PLACE_Y,
+    LLM_PLACE_X,
+    LLM_PLACE_LINE,
+    LLM_PLACE_COLUMN,
+    LLM_PLACE_PICTURE,
+    LLM_N_PLACES
+};
+
+/* What the places of the next element follow from; zeros before the first one. */
+typedef struct llm_places {
+    int32_t behind;     /* how many places fewer than elements there were */
+    int32_t n_pictures; /* that have begun */
+    /* Of the picture whose rows stood last: the id of its first row, or 0; the place at which it begins; time, line and column of the last row. */
+    int32_t first, begin, at[3];
+    int32_t
+        added; /* the id of the row that is added to the last element; 0: none is. The caller's, of which llm_places_next makes nothing */
+} llm_places;
+
+/* Sets the places of the element at position pos: of row, or of a token (n and n_pos 1, has_place false). Elements come in their order. */
+void llm_places_next(llm_places *p, int64_t pos, const llm_media_row *row,
+                     int32_t place[LLM_N_PLACES]);
 
 #ifdef __cplusplus
 }

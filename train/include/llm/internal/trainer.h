@@ -19,6 +19,7 @@
 
 #include "ggl/backend.h"
 #include "llm/internal/arch.h"
+#include "llm/internal/media.h"
 #include "llm/internal/rows_gather.h"
 
 #ifdef __cplusplus
@@ -138,9 +139,9 @@ typedef struct llm_train_batch {
     const llm_train_reading *reading;
     int64_t n_readings;
     const int32_t *read, *place;
-    /* Of an eye (NULL: the position in the sequence, and the one behind it): the places of tokens and rows in time, down and across, if the model has such; and
+    /* Of an eye (NULL: the position in the sequence, and the one behind it): the places of tokens and rows, [LLM_N_PLACES], if the model has such; and
      * how many elements of its sequence each sees, if rows of a picture see each other (llm_arch_result.has_places, .given_together). */
-    const int32_t *pos_t, *pos_y, *pos_x, *seen;
+    const int32_t *const *pos, *seen;
     float *
         row_gradient; /* [as row]: llm_trainer_add sets it to the gradient by `row`. NULL: it is not asked for */
 } llm_train_batch;
