@@ -54,6 +54,11 @@ def kind_of(kind, size):
     return (size[0], size[1:]) if kind == "both" else (kind, size)
 
 
+def pictures_of(size):
+    """Of the sizes of pictures one after the other, or that of a sound: those of the pictures."""
+    return [size[i : i + 2] for i in range(0, len(size) - 1, 2)]
+
+
 def medium(kind, size):
     """A picture of bytes, or samples of a sound."""
     g = np.random.default_rng(size)
@@ -139,10 +144,10 @@ class Check:
         write_safetensors(os.path.join(folder, "model.safetensors"), weights(unpacked(line["shapes"])) | ({"model.language_model.norm.weight": np.zeros(5, np.float32)} if beside else {}))
         return folder
 
-    def write_medium(self, kind, size):
+    def write_medium(self, kind, size, nth=0):
         x = medium(kind, size)
         if kind == "picture":
-            path = self.at("ppm")
+            path = self.at(f"{nth}.ppm")
             with open(path, "wb") as f:
                 f.write(b"P6 %d %d 255\n" % (x.shape[1], x.shape[0]) + x.tobytes())
             return path
@@ -180,8 +185,8 @@ class Check:
             json.dump(eye_folders.tokenizer_of(self.write_text(line)), f)
         for size, layout in zip(line["media"], line["layouts"]):
             n = 4 + sum(isinstance(x, str) for x in layout)
-            kind, flag = ("sound", "--audio") if len(size) == 1 else ("picture", "--image")
-            self.run(self.cli, "-m", folder, "--mmproj", folder, flag, self.write_medium(kind, size), "-p", "ab<__media__>cd", "-n", "0", "-ctk", "f32",
+            flags = [x for k, of in enumerate(pictures_of(size)) for x in ("--image", self.write_medium("picture", of, k))] or ["--audio", self.write_medium("sound", size)]
+            self.run(self.cli, "-m", folder, "--mmproj", folder, *flags, "-p", f"ab{'<__media__>' * (len(flags) // 2)}cd", "-n", "0", "-ctk", "f32",
                      "-ctv", "f32", "--logits", self.at("npy"))
             is_text = np.concatenate([[True, True], *(np.full(1 if isinstance(x, str) else x, isinstance(x, str)) for x in layout), [True, True]])
             got = np.load(self.at("npy"))[:, : line["n_row"]]

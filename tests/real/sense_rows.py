@@ -60,15 +60,15 @@ class Case:
         inputs, layouts, scores = late_senses.words_of(self.words), [], []
         for size in self.media:
             with torch.no_grad():
-                medium = late_senses.medium("sound" if len(size) == 1 else "picture", size)
-                layout, more = self.parts(model, medium if len(size) == 1 else Image.fromarray(medium))
+                pictures = [Image.fromarray(late_senses.medium("picture", of)) for of in late_senses.pictures_of(size)]
+                layout, more = self.parts(model, *(pictures or [late_senses.medium("sound", size)]))
                 ids, is_text = [ord("a"), ord("b")], [True, True]
                 for part in layout:
                     new = [256 + inputs.index(part) if part in inputs else ord(part)] if isinstance(part, str) else [self.shown()] * part
                     ids, is_text = ids + new, is_text + [isinstance(part, str)] * len(new)
                 ids, is_text = ids + [ord("c"), ord("d")], is_text + [True, True]
                 of = torch.tensor([ids])
-                if len(size) == 2:
+                if pictures:
                     more |= {"mm_token_type_ids": (of == self.shown()).int()}
                 out = model(input_ids=of, attention_mask=torch.ones_like(of), **more)
             layouts.append(layout)
@@ -184,6 +184,62 @@ def glm(of="Glm4vForConditionalGeneration", **more):
     config = {"text_config": text_config({"Glm4vFor": "glm4v_text", "Glm4vMoe": "glm4v_moe_text"}.get(of[:8], "glm_ocr_text"), rope_parameters=rope), "vision_config": vision}
     return Case("picture", of, config, processor | {"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]},
                 ("model.visual.",), parts, [[40, 30], [9, 70], [120, 40]])
+
+
+def as_published(of):
+    """transformers 5.24's class with what it has otherwise than the code that Tencent published with the models, and vLLM: each pair of a head is turned by one position, and
+    positions are found by a factor."""
+    import torch.nn.functional as F
+    modeling = transformers.models.hunyuan_vl.modeling_hunyuan_vl
+
+    def of_parts(self, x):
+        n = len(self.mrope_section)
+        return torch.cat([m[i % n] for i, m in enumerate(torch.cat((x, x), -1).split(list(self.mrope_section) * 2, -1))], -1)
+
+    def positions(self, embeddings, height, width):
+        n = self.position_edge
+        table = self.position_embedding.weight[1:].reshape(1, n, n, -1).permute(0, 3, 1, 2)
+        x = F.interpolate(table, scale_factor=((int(height) + 0.1) / n, (int(width) + 0.1) / n), mode="bilinear", align_corners=False)
+        return x.permute(0, 2, 3, 1).reshape(1, height * width, -1)
+
+    modeling.HunYuanVLRotaryEmbedding.recomposition_frequencies = of_parts
+    modeling.HunYuanVLVisionPatchEmbed.interpolate_pos_encoding = positions
+    return of
+
+
+HUNYUAN_MARKS = ("<｜hy_place▁holder▁no▁100｜>", "<｜hy_place▁holder▁no▁101｜>")
+
+
+def hunyuan_processor():
+    from transformers.models.hunyuan_vl.image_processing_pil_hunyuan_vl import HunYuanVLImageProcessorPil
+    return HunYuanVLImageProcessorPil
+
+
+def hunyuan(sections=(1, 1, 1, 1)):
+    vision = {"num_hidden_layers": 2, "hidden_size": 24, "intermediate_size": 40, "num_attention_heads": 3, "patch_size": 4, "max_image_size": 36, "out_hidden_size": N_TEXT,
+              "text_hidden_size": N_TEXT}
+    processor = {"patch_size": 4, "merge_size": 2, "temporal_patch_size": 1, "size": {"shortest_edge": 8 * 64, "longest_edge": 40 * 64}, "resample": 1,
+                 "image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]}
+
+    def parts(model, picture):
+        x = hunyuan_processor()(**processor)(picture, return_tensors="pt")
+        return [HUNYUAN_MARKS[0], features(model.get_image_features(double(x["pixel_values"]), x["image_grid_thw"], return_dict=True)), HUNYUAN_MARKS[1]]
+
+    rope = {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 1000.0, "mrope_section": list(sections), "factor": 1.0}
+    config = {"text_config": text_config("hunyuan_vl_text", rope_parameters=rope), "vision_config": vision}
+    return as_published(Saved("picture", "HunYuanVLForConditionalGeneration", config, processor, ("vit.", "model.vit.", "model.vision_tower."), parts, [[40, 30], [9, 70], [120, 40]]))
+
+
+def hunyuan_whole(*sections):
+    of = turned_whole(hunyuan(sections), HUNYUAN_MARKS, "")
+
+    def parts(model, *pictures):
+        x = hunyuan_processor()(**of.processor)(list(pictures), return_tensors="pt")
+        layout = [[HUNYUAN_MARKS[0], int(h * (w + 1) + 2), HUNYUAN_MARKS[1]] for _, h, w in x["image_grid_thw"] // 2]
+        return sum(layout, []), {"pixel_values": double(x["pixel_values"]), "image_grid_thw": x["image_grid_thw"]}
+
+    of.parts, of.media = parts, [[40, 30], [70, 30, 9, 70], [40, 30, 40, 30]]
+    return of
 
 
 def paddle():
@@ -1370,7 +1426,7 @@ def gemma4_both():
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral-realtime": VoxtralRealtime}
+CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral-realtime": VoxtralRealtime, "cogvlm": lambda: CogVLM(False), "cogvlm-text": lambda: CogVLM(True), "hunyuan-vl": hunyuan, "hunyuan-vl-text": lambda: hunyuan_whole(1, 1, 1, 1), "hunyuan-vl-text-three": lambda: hunyuan_whole(2, 1, 1)}
 
 
 def main():
