@@ -398,8 +398,8 @@ static ggl_status prepare(llm_noticed_part *out, const llm_eye *e, const parts *
     out->places = (llm_row_places){.yx = yx, .corner = r->entry, .share = r->share};
     out->n_pos = places_of(e, r, &c, out->n_made, place);
     out->place = rule->in_turn ? NULL : place;
-    if (rule->in_turn)
-        out->n_pos = out->n_made;
+    if (rule->in_turn || rule->at_once)
+        out->n_pos = rule->in_turn ? out->n_made : 1;
     return GGL_OK;
 }
 

@@ -160,7 +160,7 @@ static bool read_widened(arch_eval *ev, const arch_expr *e, const arch_value *v,
     if (!llm_arch_want_number(ev, e, v, &p->widened))
         return false;
     if (!(p->widened >= 0 && p->widened < 1))
-        llm_arch_error(ev, e->place, "a picture is widened by 0 to 1 patches, not by %g",
+        llm_arch_error(ev, e->place, "a picture is widened by less than a patch, not by %g",
                        p->widened);
     return p->widened >= 0 && p->widened < 1;
 }
@@ -186,7 +186,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         [ARG_ORIGIN] = {&p->origin, 0, 1},
         [ARG_CELLS] = {&cells, 0, 1},
         [ARG_CROSSED] = {&crossed, 0, 1},
-        [ARG_PLACES] = {&places, 0, 1},
+        [ARG_PLACES] = {&places, 0, 2},
         [ARG_LONGEST] = {&p->longest, 0, 1 << 15},
         [ARG_THIN] = {&p->thin, 0, 1 << 15},
         [ARG_PAIRS] = {&p->pairs, 0, 64},
@@ -228,6 +228,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
                false;
     p->cells = cells == 1;
     p->in_turn = places == 0;
+    p->at_once = places == 2;
     p->between = (llm_arch_between)between;
     p->crossed = crossed == 1;
     p->fit = (llm_arch_fit)fit;

@@ -41,6 +41,6 @@ void llm_places_next(llm_places *p, int64_t pos, const llm_media_row *row,
     place[LLM_PLACE_COLUMN] = p->at[2];
     place[LLM_PLACE_PICTURE] = (int32_t)((int64_t)p->n_pictures - 1);
     /* what follows is behind all of the picture, also behind what ends its lines */
-    const int64_t n_pos = p->at[2] < row->n_pos ? row->n_pos : (int64_t)p->at[2] + 1;
+    const int64_t n_pos = ends_line && p->at[2] >= row->n_pos ? (int64_t)p->at[2] + 1 : row->n_pos;
     p->behind = (int32_t)(pos + 1 - p->begin - n_pos);
 }

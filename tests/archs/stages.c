@@ -347,7 +347,9 @@ TEST(tiles) {
         {SEEN PICTURE
          "), by = \"fit\", most = 4, above = 0, fit = \"pad\", woven = 1, unpad = 1)\n" PLAIN,
          "nothing reads 'seen'"},
-        {"input seen [2, 2, 3] from " PICTURE ", places = 2)\n" PLAIN, "'2' is 2; 0 to 1"},
+        {"input seen [2, 2, 3] from " PICTURE ", places = 3)\n" PLAIN, "'3' is 3; 0 to 2"},
+        {"input seen [2, 2, 3] from " PICTURE ", widened = 1)\n" PLAIN,
+         "a picture is widened by less than a patch, not by 1"},
         {SEEN PICTURE "), by = \"ratio\", most = 4, size = 4, woven = 3)\n" PLAIN,
          "'3' is 3; 0 to 2"},
         {SEEN PICTURE ", block = 2), by = \"ratio\", most = 4, size = 4, woven = 2)\n" PLAIN,

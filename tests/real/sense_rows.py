@@ -1425,6 +1425,99 @@ def gemma4_both():
                 [["picture", 40, 30], ["sound", 9234]], dtype=torch.float32)
 
 
+class CogVLM:
+    """CogVLM, which transformers lacks: a pass from its authors' modeling_cogvlm.py and visual.py. Rows of a picture, but its last one, take matrices of their own, and those between the
+    first and the last one have one position."""
+
+    SIDE, MEAN, STD = 24, [0.48145466, 0.4578275, 0.40821073], [0.26862954, 0.26130258, 0.27577711]
+    PARTS = ("mlp.{}.gate_proj", 24, N_TEXT), ("mlp.{}.up_proj", 24, N_TEXT), ("mlp.{}.down_proj", N_TEXT, 24)
+
+    def __init__(self, is_whole):
+        self.is_whole = is_whole
+        vision = {"dropout_prob": 0.0, "hidden_act": "gelu", "hidden_size": 24, "image_size": self.SIDE, "in_channels": 3, "intermediate_size": 40, "layer_norm_eps": 1e-6, "num_heads": 3,
+                  "num_hidden_layers": 2, "num_positions": (self.SIDE // 4) ** 2 + 1, "patch_size": 4}
+        self.config = {"architectures": ["CogVLMForCausalLM"], "hidden_act": "silu", "hidden_size": N_TEXT, "intermediate_size": 24, "max_position_embeddings": 512,
+                       "num_attention_heads": 2, "num_hidden_layers": 2, "rms_norm_eps": 1e-5, "vocab_size": 256, "tie_word_embeddings": False, "template_version": "chat",
+                       "vision_config": vision}
+        v = "model.vision."
+        self.shapes = {v + "patch_embedding.proj.weight": [24, 3, 4, 4], v + "patch_embedding.proj.bias": [24], v + "patch_embedding.cls_embedding": [1, 24],
+                       v + "patch_embedding.position_embedding.weight": [vision["num_positions"], 24], v + "boi": [1, 1, N_TEXT], v + "eoi": [1, 1, N_TEXT],
+                       v + "linear_proj.linear_proj.weight": [N_TEXT, 24], v + "linear_proj.norm1.weight": [N_TEXT], v + "linear_proj.norm1.bias": [N_TEXT],
+                       v + "linear_proj.dense_h_to_4h.weight": [24, N_TEXT], v + "linear_proj.gate_proj.weight": [24, N_TEXT], v + "linear_proj.dense_4h_to_h.weight": [N_TEXT, 24]}
+        for part, shape in {"input_layernorm": [24], "post_attention_layernorm": [24], "attention.query_key_value": [72, 24], "attention.dense": [24, 24], "mlp.fc1": [40, 24],
+                            "mlp.fc2": [24, 40]}.items():
+            for l in range(2):
+                self.shapes |= {f"{v}transformer.layers.{l}.{part}.weight": shape, f"{v}transformer.layers.{l}.{part}.bias": shape[:1]}
+        if not is_whole:
+            return
+        self.shapes |= {"model.embed_tokens.weight": [256, N_TEXT], "model.norm.weight": [N_TEXT], "lm_head.weight": [256, N_TEXT]}
+        for l in range(2):
+            b = f"model.layers.{l}."
+            self.shapes |= {b + "input_layernorm.weight": [N_TEXT], b + "post_attention_layernorm.weight": [N_TEXT]}
+            for expert in ("vision", "language"):
+                self.shapes |= {f"{b}self_attn.{expert}_expert_query_key_value.weight": [3 * N_TEXT, N_TEXT], f"{b}self_attn.{expert}_expert_dense.weight": [N_TEXT, N_TEXT]}
+                self.shapes |= {b + part.format(expert + "_mlp") + ".weight": list(shape) for part, *shape in self.PARTS}
+
+    def rows(self, w, picture):
+        import torch.nn.functional as F
+        v, side = "model.vision.", self.SIDE
+        of = lambda name, x: F.linear(x, w[v + name + ".weight"], w.get(v + name + ".bias"))
+        norm = lambda name, x, eps: F.layer_norm(x, x.shape[-1:], w[v + name + ".weight"], w[v + name + ".bias"], eps)
+        a = (np.asarray(Image.fromarray(picture).resize((side, side), Image.BICUBIC), np.float64) / 255 - self.MEAN) / self.STD
+        x = F.conv2d(torch.tensor(a.transpose(2, 0, 1))[None], w[v + "patch_embedding.proj.weight"], w[v + "patch_embedding.proj.bias"], 4).flatten(2)[0].T
+        x = torch.cat([w[v + "patch_embedding.cls_embedding"], x]) + w[v + "patch_embedding.position_embedding.weight"]
+        for l in range(2):
+            b = f"transformer.layers.{l}."
+            q, k, u = of(b + "attention.query_key_value", x).reshape(len(x), 3, 3, 8).permute(1, 2, 0, 3)
+            y = (torch.softmax(q @ k.transpose(1, 2) / 8**0.5, -1) @ u).transpose(0, 1).reshape(len(x), 24)
+            x = x + norm(b + "input_layernorm", of(b + "attention.dense", y), 1e-6)
+            x = x + norm(b + "post_attention_layernorm", of(b + "mlp.fc2", F.gelu(of(b + "mlp.fc1", x))), 1e-6)
+        x = F.gelu(norm("linear_proj.norm1", of("linear_proj.linear_proj", x[1:]), 1e-5))
+        x = of("linear_proj.dense_4h_to_h", F.silu(of("linear_proj.gate_proj", x)) * of("linear_proj.dense_h_to_4h", x))
+        return torch.cat([w[v + "boi"][0], x, w[v + "eoi"][0]])
+
+    def scores(self, w, x, is_picture, pos):
+        """Of the inputs x, rows of pictures and tokens."""
+        import torch.nn.functional as F
+        n, d = len(x), N_TEXT // 2
+        other = torch.tensor(is_picture)[:, None]
+        rms = lambda name, x: x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * w[name + ".weight"]
+        of = lambda name, x: torch.where(other, F.linear(x, w[name.format("vision") + ".weight"]), F.linear(x, w[name.format("language") + ".weight"]))
+        angle = torch.tensor(pos)[:, None] * 10000.0 ** (-2 * torch.arange(d // 2) / d)
+        c, s = torch.cos(angle), torch.sin(angle)
+        turn = lambda x: torch.cat([x[..., : d // 2] * c - x[..., d // 2 :] * s, x[..., d // 2 :] * c + x[..., : d // 2] * s], -1)
+        for l in range(2):
+            b = f"model.layers.{l}."
+            q, k, u = of(b + "self_attn.{}_expert_query_key_value", rms(b + "input_layernorm", x)).reshape(n, 3, 2, d).permute(1, 2, 0, 3)
+            a = (turn(q) @ turn(k).transpose(1, 2) / d**0.5).masked_fill(torch.ones(n, n).triu(1).bool(), -torch.inf)
+            x = x + of(b + "self_attn.{}_expert_dense", (torch.softmax(a, -1) @ u).transpose(0, 1).reshape(n, N_TEXT))
+            h, gate, up, down = rms(b + "post_attention_layernorm", x), *(b + part.format("{}_mlp") for part, *_ in self.PARTS)
+            x = x + of(down, F.silu(of(gate, h)) * of(up, h))
+        return F.linear(rms("model.norm", x), w["lm_head.weight"])
+
+    def line(self, name):
+        w = {k: torch.tensor(x.astype(np.float64)) for k, x in late_senses.weights(self.shapes).items()}
+        media = [[40, 30], [24, 24, 50, 30], [40, 30, 40, 30]] if self.is_whole else [[40, 30], [24, 24]]
+        data, layouts = [], []
+        for size in media:
+            rows = [self.rows(w, late_senses.medium("picture", of)) for of in late_senses.pictures_of(size)]
+            layouts.append([len(r) for r in rows])
+            if not self.is_whole:
+                data += [torch.cat([r, torch.tensor([[1.0]] * (len(r) - 1) + [[0.0]])], 1) for r in rows]
+                continue
+            words = lambda text: w["model.embed_tokens.weight"][[ord(c) for c in text]]
+            is_picture, pos, at = [False] * 2, [0, 1], 2
+            for r in rows:
+                is_picture += [True] * (len(r) - 1) + [False]
+                pos += [at] + [at + 1] * (len(r) - 2) + [at + 2]
+                at += 3
+            is_text = np.array([True] * 2 + [False] * sum(layouts[-1]) + [True] * 2)
+            data.append(self.scores(w, torch.cat([words("ab"), *rows, words("cd")]), is_picture + [False] * 2, pos + [at, at + 1])[is_text][:, :64])
+        data = np.concatenate([x.numpy() for x in data]).astype("<f4")
+        return {"name": name, "kind": "whole" if self.is_whole else "picture", "words": [], "config": self.config, "processor": {}, "shapes": late_senses.packed(self.shapes),
+                "media": media, "layouts": layouts, "n_row": data.shape[1], "rows": base64.b64encode(data.tobytes()).decode()}
+
+
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
 CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral-realtime": VoxtralRealtime, "cogvlm": lambda: CogVLM(False), "cogvlm-text": lambda: CogVLM(True), "hunyuan-vl": hunyuan, "hunyuan-vl-text": lambda: hunyuan_whole(1, 1, 1, 1), "hunyuan-vl-text-three": lambda: hunyuan_whole(2, 1, 1)}
 

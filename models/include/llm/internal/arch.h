@@ -384,6 +384,7 @@ typedef struct llm_arch_picture {
     int64_t
         wide; /* of TOKENS: what is wider than so many times its height is squeezed; 0: nothing is */
     bool in_turn; /* in a text, its rows have one place after the other, as words have */
+    bool at_once; /* or all the same, so that the picture takes one */
     llm_arch_tiles tiles;
 } llm_arch_picture;
 
