@@ -22,6 +22,7 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 2e-4
+IN_PIECES = "hunyuan-vl-text", "cogvlm-text"  # texts that are also run in pieces, which end within pictures
 
 
 # --- seeds
@@ -194,6 +195,11 @@ class Check:
             far = off(got, want[first : first + n])
             self.tell(f"{line['name']}: a text with {' x '.join(map(str, size))}", far <= LIMIT, f"{far:.0e}" if len(got) == n else f"{got.shape}, not {n} tokens")
             first += n
+            for size in (3, 7) if line["name"] in IN_PIECES else ():
+                whole = np.load(self.at("npy"))
+                self.run(self.cli, "-m", folder, "--mmproj", folder, *flags, "-p", f"ab{'<__media__>' * (len(flags) // 2)}cd", "-n", "0", "-ctk", "f32",
+                         "-ctv", "f32", "-b", str(size), "-ub", str(size), "--logits", self.at("npy"))
+                self.tell(f"{line['name']}: the same bits in pieces of {size}", np.array_equal(whole.view(np.uint32), np.load(self.at("npy")).view(np.uint32)))
         shutil.rmtree(folder)
 
     def added(self, line):
