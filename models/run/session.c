@@ -488,13 +488,6 @@ ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
     return GGL_OK;
 }
 
-ggl_status llm_session_warm_up(llm_session *s, ggl_error *err) {
-    const int32_t token = 0;
-    const ggl_status st = llm_session_eval(s, &(llm_batch){.n = 1, .token = &token}, err);
-    const ggl_status cleared = llm_session_clear(s, 0, st == GGL_OK ? err : NULL);
-    return st == GGL_OK ? cleared : st;
-}
-
 ggl_status llm_session_repack(llm_session *s, double seconds, size_t *left, ggl_error *err) {
     return ggl_sched_repack_some(s->sched, seconds, left, err);
 }

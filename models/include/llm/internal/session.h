@@ -355,7 +355,7 @@ int64_t llm_session_n_past(
     const llm_session *s,
     int slot); /* Runs a token in slot 0, which must be empty, and forgets it: the system gives memory when it is first used, and reads what is
  * mapped, so that the first text would wait for both. Fails as llm_session_eval does. */
-GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_session_warm_up(llm_session *s, ggl_error *err);
+GGL_NODISCARD ggl_status llm_session_warm_up(llm_session *s, ggl_error *err);
 /* tokens in the slot */
 GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_session_clear(llm_session *s, int slot,
                                                             ggl_error *err);
