@@ -146,8 +146,9 @@ static bool check_pairs(arch_eval *ev, const arch_expr *const *e, const llm_arch
         : !are_rows || *p->line
             ? "of pairs of lines, begin, end, line_end and fill are each the name of a row, as "
               "\"{0}\", and there is no line"
-        : p->origin || p->table ? "pairs of lines have no origin and no table of positions"
-                                : NULL;
+        : p->origin || p->table    ? "pairs of lines have no origin and no table of positions"
+        : p->in_turn || p->at_once ? "rows in pairs of lines have places of their own: places = 1"
+                                   : NULL;
     if (wrong)
         llm_arch_error(ev, e[ARG_PATCH]->place, "%s", wrong);
     return !wrong;
@@ -272,7 +273,7 @@ arch_value llm_arch_from_picture(arch_eval *ev, const arch_expr *e, const arch_v
         return ARCH_FAIL;
     const int64_t unit = p.patch * p.block;
     const bool is_counted = llm_arch_fit_is_counted(p.fit);
-    if (p.fit == LLM_FIT_TOKENS ? p.most < 4 * p.pairs || !p.least
+    if (p.fit == LLM_FIT_TOKENS ? p.most < llm_arch_picture_tokens(&p, 2, 2) || !p.least
         : is_counted
             ? !p.most || p.most < unit * unit || p.least > p.most
             : !p.size || p.size < unit ||
@@ -280,8 +281,8 @@ arch_value llm_arch_from_picture(arch_eval *ev, const arch_expr *e, const arch_v
         return llm_arch_error(
             ev, e->mark,
             p.fit == LLM_FIT_TOKENS
-                ? "a picture of %lld x %lld pixels a block that has `most` tokens needs four "
-                  "times those of `pairs`, and `least` pixels"
+                ? "a picture of %lld x %lld pixels a block that has `most` tokens needs those of "
+                  "2 x 2 blocks in lines by `pairs`, and `least` pixels"
             : is_counted ? "a picture near its own size needs `most` pixels, at least those of a "
                            "block of %lld x %lld, and not less than `least`"
                          : "a picture needs a size that is a multiple of %lld x %lld pixels, the "

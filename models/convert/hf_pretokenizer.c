@@ -99,6 +99,8 @@ bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre, bool *both_ends) 
 
 bool llm_hf_pre_of_regex(ggl_str regex, ggl_str *pre) {
     char rest[2048];
+    if (memchr(regex.s, 0, regex.n)) /* the rest of it would not be compared */
+        return false;
     const int n = snprintf(rest, sizeof rest, "ignore_merges /%.*s/", (int)regex.n, regex.s);
     return regex.n < sizeof rest && (size_t)n < sizeof rest && find_line("pre", NULL, rest, pre);
 }

@@ -26,7 +26,8 @@ static ggl_status put_special(llm_hf_tokenizer *t, const json_value *list, int64
     for (size_t i = 0; i < list->n; i++) {
         const json_value *text = llm_json_get_kind(&list->item[i], "token_str", JSON_STRING);
         int64_t id;
-        if (!text || !read_count(&list->item[i], "rank", &id) || id >= n || p->piece[id].s)
+        if (!text || text->n == 0 || !read_count(&list->item[i], "rank", &id) || id >= n ||
+            p->piece[id].s)
             return ggl_fail(err, GGL_FORMAT,
                             "special_tokens[%zu] needs a token_str, and a rank of its own below "
                             "%" PRId64,
@@ -35,13 +36,14 @@ static ggl_status put_special(llm_hf_tokenizer *t, const json_value *list, int64
     }
     for (int64_t id = 0; id < n; id++) {
         char name[32];
+        p->type[id] = LLM_TOKEN_CONTROL;
+        if (p->piece[id].s)
+            continue;
         snprintf(name, sizeof name, "<SPECIAL_%" PRId64 ">", id);
-        const char *own = p->piece[id].s ? name : ggl_arena_strndup(&t->arena, name, strlen(name));
+        const char *own = ggl_arena_strndup(&t->arena, name, strlen(name));
         if (!own)
             return llm_hf_no_memory(err);
-        if (!p->piece[id].s)
-            p->piece[id] = (ggl_str){own, strlen(own)};
-        p->type[id] = LLM_TOKEN_CONTROL;
+        p->piece[id] = (ggl_str){own, strlen(own)};
     }
     return GGL_OK;
 }
@@ -88,6 +90,11 @@ ggl_status llm_hf_read_tekken(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl
         !read_count(config, "default_vocab_size", &n) || n <= before)
         return wrong(err, "it needs a vocab, and in config a pattern, default_vocab_size and "
                           "default_num_special_tokens");
+    if (n - before > (int64_t)vocab->n)
+        return ggl_fail(err, GGL_FORMAT,
+                        "default_vocab_size is %" PRId64 " with %" PRId64
+                        " special tokens, but vocab has %zu",
+                        n, before, (size_t)vocab->n);
     if (!special)
         return ggl_fail(
             err, GGL_UNSUPPORTED,

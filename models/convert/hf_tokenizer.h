@@ -63,9 +63,9 @@ bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *
 /* The other way round: writes the step of a tokenizer.json that cuts texts of byte-level BPE like this pre-tokenizer. pre: what
  * tokenizers.txt says of it, which must not be raw. */
 void llm_hf_put_pre(llm_json_out *out, ggl_str name, const table_pre *pre);
-/* Also sets whether the class adds both ends to a text. */
 /* Finds the pre-tokenizer whose only step is this regex, of a tokenizer that takes words which are tokens whatever the merges say. False: there is none. */
 bool llm_hf_pre_of_regex(ggl_str regex, ggl_str *pre);
+/* Also sets whether the class adds both ends to a text. */
 bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre, bool *both_ends);
 /* True if a class of a Unigram tokenizer.model converts text to lower case and drops accents, unless its flags say otherwise. */
 bool llm_hf_class_folds(const char *class_name);

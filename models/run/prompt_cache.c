@@ -365,6 +365,8 @@ static ggl_status use_all(llm_prompt_cache *c, const void *data, size_t size, in
         st = llm_session_clear(c->session, c->slot, err);
         return st == GGL_OK ? ggl_fail(err, GGL_FORMAT, "the prompt cache is damaged") : st;
     }
+    if (st == GGL_OK)
+        llm_slot_renumber(c->session, c->slot, content.id, *id, (int64_t)e->n);
     return st == GGL_OK ? hand_out_states(c, &content, *id, err) : st;
 }
 

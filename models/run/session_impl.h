@@ -191,6 +191,8 @@ ggl_status llm_session_share_read(llm_session *s, int dst, int src, ggl_error *e
  * possible if its model has no states and no rings. */
 ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_only, void **data,
                          size_t *size, ggl_error *err);
+/* The first n elements of the slot have other ids than when it was saved: those of rows are was[i], and now id[i]. */
+void llm_slot_renumber(llm_session *s, int slot, const int32_t *was, const int32_t *id, int64_t n);
 /* True if these bytes are states of this model, undamaged; *n: after so many tokens. */
 bool llm_slot_is_states(const llm_session *s, const void *data, size_t size, int64_t *n);
 /* Sets *out: whether these bytes are a saved slot whose tokens read this text (n 0: none). Statuses of llm_session_restore. */

@@ -78,7 +78,7 @@ typedef struct header {
 } header;
 
 enum {
-    VERSION = 6
+    VERSION = 7
 }; /* 4: words of four codes in pages of quantized rows; 5: sum is of all; 6: n_text */
 static const char magic[8] = "ggl-slot";
 
@@ -255,6 +255,23 @@ static ggl_status read_header(const llm_session *s, header *h, const void *data,
         return ggl_fail(err, GGL_FORMAT, "these bytes are not a saved slot");
     memcpy(h, data, sizeof *h);
     return check_header(s, h, (const char *)data + sizeof *h, size - sizeof *h, err);
+}
+
+void llm_slot_renumber(llm_session *s, int slot, const int32_t *was, const int32_t *id, int64_t n) {
+    llm_places *p = s->places ? s->places + slot * s->n_ctx : NULL;
+    int32_t before = 0; /* `first` of the element before, as it was saved */
+    for (int64_t i = 0; p && i < n; i++) {
+        const int32_t saved = p[i].first;
+        const bool is_row = id[i]<0, goes_on = i> 0 && p[i].added < 0 && p[i - 1].added < 0;
+        p[i].added = !s->built.given_added ? 0
+                     : is_row              ? id[i]
+                     : goes_on             ? (int32_t)((int64_t)p[i - 1].added - 1)
+                                           : 0;
+        p[i].first = i > 0 && saved == before ? p[i - 1].first
+                     : is_row && saved < 0    ? (int32_t)((int64_t)saved + id[i] - was[i])
+                                              : 0;
+        before = saved;
+    }
 }
 
 bool llm_slot_is_states(const llm_session *s, const void *data, size_t size, int64_t *n) {

@@ -27,7 +27,8 @@ static void make_up_rows(int64_t first, int64_t n, int64_t size, float *value) {
 
 /* True for the number of a place, of a token or of a patch. */
 static bool is_place(const char *name) {
-    return strcmp(name, "pos") == 0 || strcmp(name, "begin") == 0 ||
+    return strcmp(name, "pos") == 0 || strcmp(name, "begin") == 0 || strcmp(name, "line") == 0 ||
+           strcmp(name, "column") == 0 || strcmp(name, "picture") == 0 ||
            (strlen(name) == 1 && strchr("tyx", *name));
 }
 

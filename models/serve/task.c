@@ -206,7 +206,7 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     t->q.is_unsteered = p->is_unsteered;
     t->q.shifts = p->shift;
     if (st == GGL_OK)
-        st = llm_seq_constrain(&t->q, p->matcher, p->n_max, err);
+        st = llm_seq_constrain(&t->q, p->matcher, t->p.n_max, err);
     if (st == GGL_OK && p->asked) {
         t->row = ggl_calloc((size_t)t->q.n_ahead_max + 1, sizeof *t->row);
         st = t->row ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a sequence");

@@ -79,6 +79,13 @@ int server_n_slots(const server *s) {
 const server_facts *server_get_facts(const server *s) {
     return &s->facts;
 }
+static ggl_status append_seen(const ask *a, size_t i, llm_tokens *ids, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (size_t k = 0; k < a->image[i].n && st == GGL_OK; k++)
+        st = llm_tokens_append(ids, -1 - (int32_t)(100 * i + k), err);
+    return st;
+}
+
 /* The eye of these tests, if facts.n_row says that there is one: a picture is as many rows as its file has bytes. */
 void server_look(server *s, ask *a, http_reply *r, uint64_t client, int64_t deadline,
                  looked_fn *done, void *ctx) {
@@ -86,12 +93,9 @@ void server_look(server *s, ask *a, http_reply *r, uint64_t client, int64_t dead
         .status = 400, .type = "invalid_request", .message = "a picture is bad"};
     (void)r, (void)client, (void)deadline;
     s->n_looks += a->n_images;
-    for (size_t i = 0; i < a->n_images; i++) {
-        for (size_t k = 0; k < a->image[i].n && !s->looks_fail; k++)
-            if (llm_tokens_append(&a->image[i].seen, -1 - (int32_t)(100 * i + k), NULL) != GGL_OK)
-                abort();
+    a->append_seen = append_seen;
+    for (size_t i = 0; i < a->n_images; i++)
         a->n_rows += a->image[i].n;
-    }
     done(ctx, s->looks_fail ? &bad : NULL);
 }
 const llm_chat *server_chat(const server *s) {

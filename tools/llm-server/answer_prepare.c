@@ -59,13 +59,7 @@ static ggl_status append_image(void *ctx, const llm_tokenizer *t, const char *ma
     size_t at = 0, which = 0;
     (void)t;
     (void)image_find_mark(a, mark, IMAGE_MARK, &at, &which);
-    const llm_tokens *seen = &a->image[which].seen;
-    if (!ggl_grow(&ids->id, &ids->cap, ids->n + seen->n, sizeof *ids->id))
-        return no_memory(err);
-    if (seen->n > 0)
-        memcpy(ids->id + ids->n, seen->id, seen->n * sizeof *ids->id);
-    ids->n += seen->n;
-    return GGL_OK;
+    return a->append_seen ? a->append_seen(a, which, ids, err) : GGL_OK; /* nothing was looked at */
 }
 
 /* Tokenizes a text in which the request's own marks stand for its pictures and sounds. */

@@ -53,7 +53,6 @@ typedef struct ask_image {
     size_t n;
     const char *url;
     bool is_sound;
-    llm_tokens seen; /* the tokens that stand for it, once it was looked at */
 } ask_image;
 
 /* The names in a request that this server does not know. */
@@ -169,6 +168,8 @@ typedef struct ask {
     char image_key[33];  /* the beginning of their marks */
     /* Lets go of what the server keeps of them, `looked`. NULL: it keeps nothing. */
     void (*unsee)(struct ask *a);
+    /* Appends the tokens that stand for number i of them, which was looked at, behind those of the text so far. Any thread. */
+    ggl_status (*append_seen)(const struct ask *a, size_t i, llm_tokens *ids, ggl_error *err);
     void *looked;
 } ask;
 

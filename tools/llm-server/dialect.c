@@ -64,8 +64,6 @@ void ask_free(ask *a) {
     if (a->unsee)
         a->unsee(a);
     ask_drop_files(a);
-    for (size_t i = 0; i < a->n_images; i++)
-        llm_tokens_fini(&a->image[i].seen);
     ggl_free(a->image);
     llm_talk_free(a->talk);
     llm_json_free(a->doc);

@@ -97,6 +97,7 @@ static void unsee(ask *a) {
     ggl_free(l);
     a->looked = NULL;
     a->unsee = NULL;
+    a->append_seen = NULL;
 }
 
 /* Counts the rows of a picture, which the request holds from now on. */
@@ -133,8 +134,17 @@ static ggl_status see(look *k, size_t i) {
     if (st != GGL_OK)
         return st;
     l->n++;
-    st = llm_seen_tokens(ctx, l->mark[l->n - 1], &image->seen, &k->why);
-    return st == GGL_OK ? hold_rows(k, &image->seen) : st;
+    llm_tokens seen = {0};
+    st = llm_seen_tokens(ctx, l->mark[l->n - 1], &seen, &k->why);
+    if (st == GGL_OK)
+        st = hold_rows(k, &seen);
+    llm_tokens_fini(&seen);
+    return st;
+}
+
+static ggl_status append_seen(const ask *a, size_t i, llm_tokens *ids, ggl_error *err) {
+    const looked *l = a->looked;
+    return llm_seen_tokens(l->ctx, l->mark[i], ids, err);
 }
 
 static void run(turn *t) {
@@ -148,6 +158,7 @@ static void run(turn *t) {
         kept->ctx = k->s->ctx;
         a->looked = kept;
         a->unsee = unsee;
+        a->append_seen = append_seen;
     } else {
         st = ggl_fail(&k->why, GGL_NOMEM, "out of memory for pictures or sounds");
     }

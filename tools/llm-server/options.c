@@ -126,6 +126,8 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
         {"--queue", ARG_INT, &o->n_queue, .value = "N",
          .help = "sequences that may wait; requests beyond it get status 429 (default 256)",
          .min = 1, .max = 1 << 20},
+        {"--no-warmup", ARG_FLAG, &o->no_warmup,
+         .help = "do not run a token before the first request, which then waits for memory"},
         {"--max-stall", ARG_INT, &o->max_stall, .value = "MS",
          .help = "while others' prompts are read, the next token of an answer should come within "
                  "this time; longer pieces of prompts are a little faster (default 50)",

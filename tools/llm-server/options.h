@@ -30,7 +30,7 @@ typedef struct server_options {
     bool image_urls;       /* pictures are fetched from their addresses */
     const char *vad_model; /* finds speech for requests that ask for it; NULL: none */
     bool vad;              /* and for all others */
-    bool no_page, opens_page, no_slots, no_store, shifts, verbose, strict_fields;
+    bool no_warmup, no_page, opens_page, no_slots, no_store, shifts, verbose, strict_fields;
     /* open.how.params.embeddings: vectors, or by the pooling scores, as far as they are asked for; encoders give them in any case */
     bool reranking; /* the pooling is LLM_POOL_RANK */
     int pooling;    /* an llm_pooling; less than 0: the model's */

@@ -364,7 +364,7 @@ static int open_engine(server *s) {
                                  .guesser = llm_guessing_guessers(llm_opened_guessing(s->ctx)),
                                  .n_guess_max = llm_open_n_guess(&s->opening),
                                  .prompts = s->prompts};
-    if (!only_reads(s) && llm_session_warm_up(p.session, &err) != GGL_OK)
+    if (!only_reads(s) && !s->o->no_warmup && llm_session_warm_up(p.session, &err) != GGL_OK)
         err = (ggl_error){0}; /* what cannot run says so to its first request */
     const ggl_status st = llm_engine_new(&s->engine, &p, &err);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
+#include "llm/internal/media.h"
 #include "training.h"
 
 static ggl_status no_memory(ggl_error *err) {

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "ggl/status.h"
 
@@ -85,6 +86,8 @@ enum {
     LLM_N_PLACES
 };
 
+/* --- places: inline, as sessions and training, which are in two libraries, both ask --- */
+
 /* What the places of the next element follow from; zeros before the first one. */
 typedef struct llm_places {
     int32_t behind;     /* how many places fewer than elements there were */
@@ -95,9 +98,48 @@ typedef struct llm_places {
         added; /* the id of the row that is added to the last element; 0: none is. The caller's, of which llm_places_next makes nothing */
 } llm_places;
 
+/* True if a row of a picture does not stand behind the last one of the same picture. */
+static inline bool llm_places_begins(const llm_places *p, const llm_media_row *row) {
+    bool is_behind = false, is_same = row->first == p->first;
+    for (int k = 0; k < 3 && is_same; k++) {
+        is_behind = row->place[k] > p->at[k];
+        is_same = row->place[k] == p->at[k];
+    }
+    return row->first != p->first || !is_behind;
+}
+
 /* Sets the places of the element at position pos: of row, or of a token (n and n_pos 1, has_place false). Elements come in their order. */
-void llm_places_next(llm_places *p, int64_t pos, const llm_media_row *row,
-                     int32_t place[LLM_N_PLACES]);
+static inline void llm_places_next(llm_places *p, int64_t pos, const llm_media_row *row,
+                                   int32_t place[LLM_N_PLACES]) {
+    const bool ends_line =
+                   row->has_place && row->place[0] == LLM_MEDIA_ENDS_LINE && row->first == p->first,
+               is_in_line = ends_line || (row->has_place && row->place[0] >= 0);
+    for (int k = 0; k < LLM_N_PLACES; k++)
+        place[k] = (int32_t)(k < LLM_PLACE_LINE ? pos - p->behind : pos);
+    if (!is_in_line) {
+        if (!row->has_place && row->i + 1 == row->n)
+            p->behind = (int32_t)(p->behind + row->n - row->n_pos);
+        return;
+    }
+    if (ends_line) {
+        p->at[2] = (int32_t)(p->at[2] + (int64_t)1);
+    } else {
+        if (llm_places_begins(p, row)) {
+            p->first = row->first;
+            p->begin = place[LLM_PLACE_T];
+            p->n_pictures = (int32_t)(p->n_pictures + (int64_t)1);
+        }
+        memcpy(p->at, row->place, sizeof p->at);
+    }
+    for (int k = 0; k < 3; k++)
+        place[k] = (int32_t)((int64_t)p->begin + p->at[k]);
+    place[LLM_PLACE_LINE] = p->at[1];
+    place[LLM_PLACE_COLUMN] = p->at[2];
+    place[LLM_PLACE_PICTURE] = (int32_t)((int64_t)p->n_pictures - 1);
+    /* what follows is behind all of the picture, also behind what ends its lines */
+    const int64_t n_pos = ends_line && p->at[2] >= row->n_pos ? (int64_t)p->at[2] + 1 : row->n_pos;
+    p->behind = (int32_t)(pos + 1 - p->begin - n_pos);
+}
 
 #ifdef __cplusplus
 }

@@ -351,12 +351,10 @@ int llm_session_n_parts(const llm_session *s, int64_t n);
 
 /* --- slots ------------------------------------------------------------------------------------ */
 
-int64_t llm_session_n_past(
-    const llm_session *s,
-    int slot); /* Runs a token in slot 0, which must be empty, and forgets it: the system gives memory when it is first used, and reads what is
+int64_t llm_session_n_past(const llm_session *s, int slot); /* tokens in the slot */
+/* Runs a token in slot 0, which must be empty, and forgets it: the system gives memory when it is first used, and reads what is
  * mapped, so that the first text would wait for both. Fails as llm_session_eval does. */
 GGL_NODISCARD ggl_status llm_session_warm_up(llm_session *s, ggl_error *err);
-/* tokens in the slot */
 GGL_INTERNAL_API GGL_NODISCARD ggl_status llm_session_clear(llm_session *s, int slot,
                                                             ggl_error *err);
 GGL_NODISCARD ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err);
