@@ -342,7 +342,8 @@ static bool leave_eye_out(llm_context *c, const llm_open_parts *o, ggl_status wh
     llm_eye_close(c->eye);
     c->eye = NULL;
     c->eye_left_out = true;
-    snprintf(text, sizeof text, "the model sees no pictures: %s", err->msg);
+    snprintf(text, sizeof text, "the model sees no pictures: %.*s", (int)strcspn(err->msg, "\n"),
+             err->msg);
     if (o->loading.note)
         o->loading.note(o->loading.ctx, text);
     return true;

@@ -157,7 +157,8 @@ static ggl_status open_ear(llm_eye *e, const llm_loading *of, ggl_error *err) {
     ggl_free(ear);
     if (st != GGL_NOT_FOUND && st != GGL_UNSUPPORTED && st != GGL_OK)
         return ggl_pass(err, &why);
-    snprintf(text, sizeof text, "the model hears no sounds: %s", why.msg);
+    snprintf(text, sizeof text, "the model hears no sounds: %.*s", (int)strcspn(why.msg, "\n"),
+             why.msg);
     if (of->note)
         of->note(of->ctx, text);
     return GGL_OK;
@@ -170,7 +171,8 @@ static bool open_ear_alone(llm_eye *e, const llm_loading *of, const ggl_error *w
     l.model.ear = true;
     if (open_one(e, &l, NULL) != GGL_OK || e->kind != &llm_eye_sounds)
         return false;
-    snprintf(text, sizeof text, "the model sees no pictures: %s", why->msg);
+    snprintf(text, sizeof text, "the model sees no pictures: %.*s", (int)strcspn(why->msg, "\n"),
+             why->msg);
     if (of->note)
         of->note(of->ctx, text);
     return true;

@@ -144,6 +144,20 @@ static ggl_status read_beside(llm_converter *c, const char *name, llm_json **out
     return path ? llm_json_read(out, path, MAX_CONFIG, err) : llm_converter_no_memory(err);
 }
 
+/* Checks that the file is an object, and that those parts of it are which sections look into. */
+static ggl_status check_processor(const llm_converter *c, const char *name, const json_value *root,
+                                  ggl_error *err) {
+    static const char *const part[] = {PICTURES, "feature_extractor"};
+    if (root->kind != JSON_OBJECT)
+        return ggl_fail(err, GGL_FORMAT, "%s/%s: an object is expected", c->folder, name);
+    for (size_t k = 0; k < sizeof part / sizeof *part; k++) {
+        const json_value *v = llm_json_get(root, part[k]);
+        if (v && v->kind != JSON_OBJECT && v->kind != JSON_NULL)
+            return ggl_fail(err, GGL_FORMAT, "%s/%s: '%s' is no object", c->folder, name, part[k]);
+    }
+    return GGL_OK;
+}
+
 static ggl_status read_processors(llm_converter *c, ggl_error *err) {
     ggl_status s = GGL_OK;
     for (int k = 0; k < ARCH_PROCESSORS / 2 && s == GGL_OK; k++) {
@@ -151,6 +165,8 @@ static ggl_status read_processors(llm_converter *c, ggl_error *err) {
         const json_value *root = c->processor[k] ? &c->processor[k]->root : NULL;
         c->conv.processor[2 * k] = root ? llm_json_get_kind(root, PICTURES, JSON_OBJECT) : NULL;
         c->conv.processor[2 * k + 1] = root;
+        if (root && s == GGL_OK)
+            s = check_processor(c, processor_files[k], root, err);
     }
     return s;
 }

@@ -121,8 +121,8 @@ def off(got, want):
 
 
 class Check:
-    def __init__(self, embed, convert, cli, folder):
-        self.embed, self.convert, self.cli, self.failed = embed, convert, cli, 0
+    def __init__(self, embed, convert, cli, server, folder):
+        self.embed, self.convert, self.cli, self.server, self.failed = embed, convert, cli, server, 0
         self.at = lambda name: os.path.join(folder, f"late-senses-{os.getpid()}.{name}")
 
     def tell(self, name, ok, what=""):
@@ -208,7 +208,8 @@ class Check:
         rows, scores = numbers(line["rows"], line["n_row"]), numbers(line["scores"], 64)
         name, folder, file, own, first = line["name"], self.write_folder(line, False), self.at("file"), self.at("own"), 0
         for change, words in ((lambda x: x.pop("special_tokens"), "it has no special_tokens"), (lambda x: x["config"].update(pattern="a+"), "its pattern, which cuts"),
-                              (lambda x: x["vocab"].pop(7), "no token has the rank 7"), (lambda x: x["vocab"][7].update(token_bytes="*"), "vocab[7]: its token_bytes are not base64"),
+                              (lambda x: x["vocab"].pop(7), "but vocab has"), (lambda x: x["vocab"][7].update(rank=1000), "no token has the rank 7"),
+                              (lambda x: x["config"].update(pattern=x["config"]["pattern"] + "\0|a"), "its pattern, which cuts"), (lambda x: x["vocab"][7].update(token_bytes="*"), "vocab[7]: its token_bytes are not base64"),
                               (lambda x: x["special_tokens"][1].update(rank=0), "special_tokens[1] needs a token_str, and a rank of its own below 2")):
             damaged = json.loads(json.dumps(TEKKEN))
             change(damaged)
@@ -236,9 +237,25 @@ class Check:
             self.tell(f"{name}: it writes as long as there are rows", re.search(rf"\b{n - 40} tokens", done.stderr) is not None, done.stderr)
             first += n
         done = subprocess.run([self.cli, "-m", own, "--mmproj", file, "--audio", path, "-p", "a<__media__>", "-n", "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.served(name, own, file, path, ("", "a"), (39, None))
         self.tell(f"{name}: nothing before a sound", done.returncode == 1 and "a sound begins the text" in done.stderr, done.stderr.strip())
         self.agrees(name, folder, file, line)
         shutil.rmtree(folder)
+
+    def served(self, name, model, tower, path, texts, counts):
+        """llm-server lays out a picture or sound behind each text as llm-cli does; a count of None: it is refused."""
+        if not self.server:
+            return
+        sys.path.insert(0, os.path.join(HERE, "../server"))
+        from running import Server
+        with open(path, "rb") as f:
+            medium = base64.b64encode(f.read()).decode()
+        with Server([self.server, "-m", model, "--mmproj", tower, "-c", "512", "-np", "1"]) as server:
+            for text, n in zip(texts, counts):
+                body = {"prompt": {"prompt_string": text + "<__media__>", "multimodal_data": [medium]}, "n_predict": 1, "cache_prompt": False}
+                status, _, answer = server.post("/completion", body)
+                got = json.loads(answer).get("tokens_evaluated") if status == 200 else None
+                self.tell(f"{name}: llm-server, behind {text!r}", got == n and status in (200, 400), f"{status}: {got}, not {n}")
 
     def rows(self, line):
         if line["kind"] == "added":
@@ -345,7 +362,8 @@ class Check:
             "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.tokens": byte_names(), "tokenizer.ggml.token_type": [1] * 256,
             "tokenizer.ggml.merges": gguf.Typed(gguf.ARRAY, [], gguf.STRING), "tokenizer.ggml.add_bos_token": False}, case.tensors)
         fill, table = weights(unpacked(line["shapes"]))[own].astype(float), case.tensors["token_embd.weight"].astype(float)
-        for (size, (n,)), before in zip(zip(line["media"], line["layouts"]), ("ab", "abc", "a", "abcdefgh")):
+        texts, counts = ("ab", "abc", "a", "abcdefgh"), []
+        for (size, (n,)), before in zip(zip(line["media"], line["layouts"]), texts):
             shown, at = rows[at : at + n], at + n
             lead = -(len(before) + 1) % each
             seen = twin.Seen([], [], [])
@@ -357,11 +375,13 @@ class Check:
                 seen.first.append(begin if inside else t)
                 seen.end.append(begin + n if inside else t + 1)
             x = np.concatenate([table[tokens_of(before)], np.repeat(fill[None], lead, 0), shown, table[tokens_of("cdefg")]])
-            self.run(self.cli, "-m", self.at("twin"), "--mmproj", folder, "--image", self.write_medium("picture", size), "-p", before + "<__media__>cdefg", "-n", "0", "-ctk", "f32",
+            path, counts = self.write_medium("picture", size), counts + [len(before) + lead + n]
+            self.run(self.cli, "-m", self.at("twin"), "--mmproj", folder, "--image", path, "-p", before + "<__media__>cdefg", "-n", "0", "-ctk", "f32",
                      "-ctv", "f32", "--logits", self.at("npy"))
             want, got = twin.with_pictures(case, x, seen), np.load(self.at("npy"))
             far = off(np.where(np.isnan(got), want, got), want) if got.shape == want.shape else np.inf
             self.tell(f"{line['name']}: a text of its own family with {' x '.join(map(str, size))}", far <= LIMIT and not np.isnan(got[begin + n - 1 :]).any(), f"{far:.0e} {got.shape}")
+        self.served(line["name"], self.at("twin"), folder, path, texts[-1:], counts[-1:])
 
     def both_parts(self, line):
         """A folder as published, of a text model and its eye: its two files see what it sees."""
@@ -460,9 +480,10 @@ def main():
     p = argparse.ArgumentParser()
     for name in ("cli", "embed", "convert", "dir"):
         p.add_argument("--" + name, required=True)
+    p.add_argument("--server")
     p.add_argument("names", nargs="*")
     a = p.parse_args()
-    check = Check(a.embed, a.convert, a.cli, a.dir)
+    check = Check(a.embed, a.convert, a.cli, a.server, a.dir)
     try:
         check.sections()
         for line in lines():
