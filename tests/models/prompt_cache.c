@@ -11,6 +11,7 @@
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "ggl/gguf.h"
+#include "llm/internal/media.h"
 #include "run/prompt_cache_file.h"
 #include "seed.h"
 #include "test.h"
@@ -35,6 +36,7 @@ typedef struct settings {
     ggl_type type;
     uint64_t seed;
     size_t n_snapshot_bytes; /* of the engine */
+    llm_media *media;        /* NULL: there are no pictures */
 } settings;
 
 static bool open_session(program *p, const settings *o) {
@@ -46,6 +48,7 @@ static bool open_session(program *p, const settings *o) {
     sp.backend = &p->cpu;
     sp.n_backends = 1;
     sp.fold = p->reference;
+    sp.media = o->media;
     return CHECK_OK(llm_model_open(&p->model, o->model, &mp, &p->err), &p->err) &&
            CHECK_OK(llm_session_new(&p->s, p->model, &sp, &p->err), &p->err) &&
            CHECK_OK(llm_session_alloc(p->s, &p->err), &p->err);
@@ -426,4 +429,96 @@ TEST(every_allocation_fails_in_turn) {
     const long n = alloc_fail_each(save_and_load, &p);
     CHECK_MSG(n >= 8, "%ld allocations were failed", n);
     program_close(&p);
+}
+
+/* --- rows of pictures and sounds ---------------------------------------------------------------- */
+
+enum { ROWS = 12, RUN = 6 };
+
+static void keep_logits(void *ctx, int64_t i, const float *logits) {
+    (void)i;
+    memcpy(ctx, logits, VOCAB * sizeof *logits);
+}
+
+/* Adds rows whose contents have this number; those of all numbers want the same ids, which the first one gets. */
+static int32_t add_rows(program *p, llm_media *m, int number, bool has_place) {
+    float row[ROWS * TINY_WIDTH];
+    int32_t place[3 * ROWS], first = 0;
+    const uint8_t id[LLM_MEDIA_ID] = {77, 0, 0, 0, (uint8_t)number};
+    for (int i = 0; i < ROWS * TINY_WIDTH; i++)
+        row[i] = (float)number * sinf((float)i);
+    for (int i = 0; i < ROWS; i++) {
+        place[3 * i] = 0;
+        place[3 * i + 1] = i / 4;
+        place[3 * i + 2] = i % 4;
+    }
+    const llm_media_rows rows = {.row = row,
+                                 .n = ROWS,
+                                 .n_row = TINY_WIDTH,
+                                 .place = has_place ? place : NULL,
+                                 .n_pos = has_place ? 4 : ROWS};
+    CHECK_OK(llm_media_add(m, id, &rows, &first, &p->err), &p->err);
+    return first;
+}
+
+/* Runs n tokens, and what follows of the rows, or tokens to which rows are added; the last logits. */
+static void go_on(program *p, llm_session *s, const int32_t *id, size_t n, bool of_rows,
+                  float *logits) {
+    int32_t next[3];
+    for (int i = 0; i < 3; i++)
+        next[i] = of_rows ? id[n - 1] - 1 - i : 4;
+    llm_batch b = {.n = 3, .token = next, .each = keep_logits, .ctx = logits};
+    CHECK_OK(llm_session_eval(s, &b, &p->err), &p->err);
+}
+
+/* In another process rows may have other ids, when those that they had are taken: the slot goes on with the same rows. */
+TEST(rows_that_have_other_ids) {
+    static const char *const text[] = {
+        "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\n"
+        "x = given(token_embd[token], added = 1)\n" ALL "logits = linear(x, token_embd)\n",
+        "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\n"
+        "x = given(token_embd[token])\nh = heads(x, 2)\nf = freqs(8, 100)\nt = h\n"
+        "if has(pos.line):\n  t = rope_half(rope_half(h, f, at = pos.y), f, at = pos.picture)\n"
+        "x = x + attention(t, t, h)\nlogits = linear(x, token_embd)\n"};
+    const char *model = test_path("tiny.gguf"), *path = test_path("tiny.cache");
+    for (int k = 0; k < 2; k++) {
+        const settings o = {.model = model};
+        llm_media *m[2] = {NULL, NULL};
+        float logits[3][VOCAB] = {{0}};
+        int32_t *id = NULL, before[RUN];
+        size_t n = 0, n_all = 0;
+        program p;
+        ggl_error err = {0};
+        REQUIRE(tiny_model_write(model, text[k], 0.6f));
+        (void)unlink(path);
+        for (int i = 0; i < 2; i++) {
+            REQUIRE_OK(llm_media_new(&m[i], 1 << 20, &err), &err);
+            settings with = o;
+            with.media = m[i];
+            REQUIRE(program_open(&p, &with));
+            if (i == 1) /* another's rows have these ids */
+                (void)add_rows(&p, m[i], 3, k == 1);
+            const int32_t first = add_rows(&p, m[i], 1, k == 1);
+            for (int j = 0; j < RUN; j++)
+                before[j] = first - j;
+            if (i == 0) {
+                llm_batch b = {.n = RUN, .token = before};
+                REQUIRE_OK(llm_session_eval(p.s, &b, &p.err), &p.err);
+                REQUIRE_OK(llm_prompt_cache_save(p.cache, path, before, RUN, &p.err), &p.err);
+                go_on(&p, p.s, before, RUN, k == 1, logits[0]);
+            } else {
+                REQUIRE_OK(llm_prompt_cache_restore(p.cache, path, &id, &n, &n_all, &p.err),
+                           &p.err);
+                CHECK_INT(n, RUN);
+                CHECK(memcmp(id, before, sizeof before) == 0);
+                go_on(&p, p.s, id, n, k == 1, logits[1]);
+            }
+            program_close(&p);
+        }
+        CHECK_MSG(memcmp(logits[0], logits[1], sizeof logits[0]) == 0, "model %d: %g is not %g", k,
+                  (double)logits[1][0], (double)logits[0][0]);
+        ggl_free(id);
+        llm_media_free(m[0]);
+        llm_media_free(m[1]);
+    }
 }
