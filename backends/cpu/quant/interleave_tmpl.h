@@ -1,5 +1,5 @@
-/* Writes codes of rows of a file to the row-interleaved layout (rows16.h), and defines ggl_cpu_unpacking. Included after
- * unpack_tmpl.h, by one file of a processor. */
+/* Writes codes of rows of a file to the row-interleaved layout (rows16.h), and defines ggl_cpu_unpacking. One file of a
+ * processor includes it, after lanes_<isa>.h and unpack_<isa>.h. */
 #ifndef CPU_QUANT_INTERLEAVE_H
 #define CPU_QUANT_INTERLEAVE_H
 

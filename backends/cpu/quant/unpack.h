@@ -1,5 +1,5 @@
-/* What turns rows of a file into codes and scales: one set for all kernels of a processor, since it costs far less than the products do.
- * unpack_<isa>.c has it, by quant/interleave_tmpl.h. */
+/* These functions turn rows of a file into codes and scales. All instruction sets of a processor share them, because products cost
+ * far more than unpacking. unpack_<isa>.c defines them, by quant/interleave_tmpl.h. */
 #ifndef CPU_UNPACK_H
 #define CPU_UNPACK_H
 
