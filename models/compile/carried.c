@@ -33,6 +33,12 @@ static int find_changed(const arch_eval *ev, const arch_carried *x, int n_dims, 
     return *n == 1 ? found : -1;
 }
 
+/* Returns the slot of what layers hand on: one row, or, if no name has another one, several rows, as residual streams of hyper-connections have. */
+static int find_carried(const arch_eval *ev, const arch_carried *x) {
+    int n, found = find_changed(ev, x, 1, &n);
+    return n == 0 ? find_changed(ev, x, 2, &n) : found;
+}
+
 /* --- a loop ------------------------------------------------------------------------------------- */
 
 bool llm_arch_carried_begin(arch_eval *ev, arch_carried *x) {
@@ -54,22 +60,18 @@ void llm_arch_carried_enter(const arch_eval *ev, const arch_carried *x) {
 }
 
 bool llm_arch_carried_leave(arch_eval *ev, arch_carried *x) {
-    int n, n_wide;
     if (!x->is_steered)
         return true;
-    int found = find_changed(ev, x, 1, &n);
-    if (n == 0)
-        found = find_changed(ev, x, 2, &n_wide); /* the residual stream has several rows */
+    const int found = find_carried(ev, x);
     x->n_turns = found >= 0 ? ev->layer + 1 : x->n_turns;
     return llm_arch_steer(ev, found >= 0 ? &ev->global[found] : NULL);
 }
 
 void llm_arch_carried_end(arch_eval *ev, arch_carried *x) {
-    int n = 0;
-    const int found = x->n_taps > 0 ? find_changed(ev, x, 1, &n) : -1;
+    const int found = x->n_taps > 0 ? find_carried(ev, x) : -1;
     for (int k = 0; found >= 0 && k < x->n_taps; k++) {
         ggl_tensor *t = x->state[(1 + k) * x->n_global + found];
-        t = t && t->n_dims == 1 ? t : NULL;
+        t = t && t->n_dims == ev->global[found].v.t->n_dims ? t : NULL;
         ev->tapped_twice |= t && ev->tapped[k];
         ev->tapped[k] = t ? t : ev->tapped[k];
     }

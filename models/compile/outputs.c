@@ -198,6 +198,15 @@ static ggl_tensor *stored_rows(arch_eval *ev, bool window) {
     return row;
 }
 
+/* Returns one row for what a layer hands on: of several rows of a residual stream the mean, as llama.cpp tells those of hyper-connections. */
+static ggl_tensor *one_row(arch_eval *ev, ggl_tensor *t) {
+    if (t->n_dims == 1)
+        return t;
+    ggl_tensor *src[2] = {ggl_graph_op(ev->g, GGL_OP_SUM, &t, 1, (double[]){1}, 1),
+                          ggl_graph_number(ev->g, (double)t->ne[1])};
+    return ggl_graph_op(ev->g, GGL_OP_DIV, src, 2, NULL, 0);
+}
+
 /* Returns the rows of params.tap[k]. NULL: reported. */
 static ggl_tensor *tapped_rows(arch_eval *ev, int k) {
     const int at = ev->params->tap[k];
@@ -215,12 +224,12 @@ static ggl_tensor *tapped_rows(arch_eval *ev, int k) {
         return NULL;
     }
     if (at == ev->n_layer && ev->left)
-        return ev->left;
+        return one_row(ev, ev->left);
     if (ev->tapped_twice)
         return no_rows(
             ev,
             "the model has two loops over layers, so that a layer's number may mean one of each");
-    return ev->tapped[k] ? ev->tapped[k]
+    return ev->tapped[k] ? one_row(ev, ev->tapped[k])
                          : no_rows(ev, "the model's layers do not hand on one row of each token");
 }
 

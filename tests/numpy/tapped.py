@@ -33,3 +33,27 @@ def target(n_embd, seed):
     keys = {**keys_of(4, n_embd, 52, 4, 1e-2), "attention.head_count_kv": 2, "attention.key_length": 10, "attention.value_length": 10,
             "rope.freq_base": 300.0, "rope.dimension_count": 10, "vocab_size": N_VOCAB}
     return Case("tapped", "llama", keys, w, None)
+
+
+# --- drafts that guess in blocks
+MASK = 5
+
+
+def of_tokens(k, w, scores):
+    if "d2t" not in w:
+        return scores
+    out = np.full((len(scores), k("vocab_size")), -np.inf)
+    out[:, w["d2t"].astype(int)] = scores
+    return out
+
+
+def pairs(k, w, x, scores, newest, chance):
+    """x: what the chance is computed of. DSpark (llama.cpp's source): the scores of a place, and those of pairs with the guess before."""
+    out, chances, before = [], [], newest
+    for i in range(0 if k("sample_from_anchor", True) else 1, len(scores)):
+        pair = w["markov_w1.weight"][before]
+        out.append(of_tokens(k, w, (scores[i] + w["markov_w2.weight"] @ pair)[None])[0])
+        if "conf_proj.weight" in w:
+            chances.append(1 / (1 + np.exp(-(w["conf_proj.weight"] @ np.concatenate([x[i], pair]) + w.get("conf_proj.bias", 0)))))
+        before = int(out[-1].argmax())
+    return np.array(chances if chance else out)

@@ -85,26 +85,6 @@ def guesses(case):
     return forward
 
 
-def of_tokens(k, w, scores):
-    if "d2t" not in w:
-        return scores
-    out = np.full((len(scores), k("vocab_size")), -np.inf)
-    out[:, w["d2t"].astype(int)] = scores
-    return out
-
-
-def pairs(k, w, x, scores, newest, chance):
-    """DSpark (llama.cpp's source): the scores of a place, and those of pairs with the guess before."""
-    out, chances, before = [], [], newest
-    for i in range(0 if k("sample_from_anchor", True) else 1, len(scores)):
-        pair = w["markov_w1.weight"][before]
-        out.append(of_tokens(k, w, (scores[i] + w["markov_w2.weight"] @ pair)[None])[0])
-        if "conf_proj.weight" in w:
-            chances.append(1 / (1 + np.exp(-(w["conf_proj.weight"] @ np.concatenate([x[i], pair]) + w.get("conf_proj.bias", 0)))))
-        before = int(out[-1].argmax())
-    return np.array(chances if chance else out)
-
-
 def selected(k, w, x, scores, newest):
     """DFlash 2 (llama.cpp's source): the best tokens of a place, judged by the guess before."""
     out, before = np.full_like(scores, -np.inf), newest
@@ -166,7 +146,6 @@ def model(name, seed, n_embd, heads, more={}, layers=(1, 3), d=12, own=True, n_l
     return case
 
 
-MASK = 5
 model("dflash", 1801, 36, (4, 2), {"logit_scale": 0.7, "final_logit_softcapping": 1.5, "embedding_scale": 1.3, "attention.causal": False,
       "rope.dimension_sections": [6, 0, 0, 0]}, some=40)
 model("dflash-whole", 1803, 36, (3, 1), n_block=2)
