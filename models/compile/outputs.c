@@ -198,8 +198,13 @@ static ggl_tensor *stored_rows(arch_eval *ev, bool window) {
     return row;
 }
 
-/* Returns one row for what a layer hands on: of several rows of a residual stream the mean, as llama.cpp tells those of hyper-connections. */
+/* Returns one row for what a layer hands on: of the rows of hyper-connections the mean, as llama.cpp tells it. NULL: reported. */
 static ggl_tensor *one_row(arch_eval *ev, ggl_tensor *t) {
+    char key[2 * ARCH_MAX_NAME];
+    llm_arch_key k;
+    snprintf(key, sizeof key, "%s.hyper_connection.count", ev->family);
+    if (!t || (t->n_dims > 1 && !ev->src->find_key(ev->src->ctx, key, &k)))
+        return no_rows(ev, "the model's layers do not hand on one row of each token");
     if (t->n_dims == 1)
         return t;
     ggl_tensor *src[2] = {ggl_graph_op(ev->g, GGL_OP_SUM, &t, 1, (double[]){1}, 1),
@@ -229,8 +234,7 @@ static ggl_tensor *tapped_rows(arch_eval *ev, int k) {
         return no_rows(
             ev,
             "the model has two loops over layers, so that a layer's number may mean one of each");
-    return ev->tapped[k] ? one_row(ev, ev->tapped[k])
-                         : no_rows(ev, "the model's layers do not hand on one row of each token");
+    return one_row(ev, ev->tapped[k]);
 }
 
 /* Returns the rows params.tap, side by side. NULL: reported. */

@@ -88,19 +88,37 @@ static ggl_status open_kind(llm_model *m, bool ear, char *name, size_t size, ggl
     return any ? st : llm_arch_open(&m->arch, name, err);
 }
 
-/* Opens the descriptor for "FAMILY:encoder" if the file says that its tokens all see each other, and there is one: a family whose other models
- * write. GGL_NOT_FOUND, without a message: the family's own is to be opened. */
-static ggl_status open_encoder(llm_model *m, const char *family, ggl_error *err) {
-    char name[2 * (4 * 64 + 1) + 64];
-    snprintf(name, sizeof name, "%s.attention.causal", family);
-    const ggl_gguf_value *v = ggl_gguf_find(m->file, name);
+/* Files of a family for which another descriptor may be than for the others: NAME is that for "FAMILY:KIND". */
+static bool sees_all(const ggl_gguf_value *v) {
     bool causal = true;
-    if (!v || v->is_array || !ggl_gguf_bool(v, 0, &causal) || causal)
-        return GGL_NOT_FOUND;
-    ggl_error none = {0};
-    snprintf(name, sizeof name, "%s:encoder", family);
-    const ggl_status st = llm_arch_open(&m->arch, name, &none);
-    return st == GGL_OK || st == GGL_NOT_FOUND ? st : ggl_pass(err, &none);
+    return v && !v->is_array && ggl_gguf_bool(v, 0, &causal) && !causal;
+}
+static bool is_there(const ggl_gguf_value *v) {
+    return v != NULL;
+}
+static const struct file_kind {
+    const char *kind, *key;
+    bool (*is)(const ggl_gguf_value *v);
+} file_kinds[] = {
+    {"encoder", "attention.causal", sees_all},      /* where the others write */
+    {"hyper", "hyper_connection.count", is_there}}; /* where the others have one residual row */
+
+/* Opens the descriptor for the file's kind, if there is one. GGL_NOT_FOUND, without a message: the family's own is to be opened. */
+static ggl_status open_variant(llm_model *m, const char *family, ggl_error *err) {
+    ggl_status st = GGL_NOT_FOUND;
+    for (size_t k = 0; k < sizeof file_kinds / sizeof *file_kinds && st == GGL_NOT_FOUND; k++) {
+        const struct file_kind *f = &file_kinds[k];
+        char name[2 * (4 * 64 + 1) + 64];
+        ggl_error none = {0};
+        snprintf(name, sizeof name, "%s.%s", family, f->key);
+        if (!f->is(ggl_gguf_find(m->file, name)))
+            continue;
+        snprintf(name, sizeof name, "%s:%s", family, f->kind);
+        st = llm_arch_open(&m->arch, name, &none);
+        if (st != GGL_OK && st != GGL_NOT_FOUND)
+            return ggl_pass(err, &none);
+    }
+    return st;
 }
 
 static ggl_status arch_builtin(llm_model *m, bool ear, ggl_error *err) {
@@ -115,7 +133,7 @@ static ggl_status arch_builtin(llm_model *m, bool ear, ggl_error *err) {
             "%s: the key general.architecture is missing, so the kind of model is unknown", file);
     char name[2 * (4 * 64 + 1) + 16]; /* the family's name, cut and escaped for messages */
     ggl_show(name, sizeof name, family.s, family.n < 64 ? family.n : 64);
-    ggl_status st = open_encoder(m, name, err);
+    ggl_status st = open_variant(m, name, err);
     if (st == GGL_NOT_FOUND)
         st = open_kind(m, ear, name, sizeof name, err);
     if (st != GGL_OK)
