@@ -155,6 +155,14 @@ static int64_t most_samples(const llm_eye *e) {
     return least < windows ? least : windows;
 }
 
+/* Returns how many rows a sound of one sample becomes. */
+static int64_t least_rows(const llm_eye *e) {
+    const llm_arch_sound *s = rule_of(e);
+    const int64_t least = s->lead + 1 > s->shortest ? s->lead + 1 : s->shortest,
+                  n = (least + s->unit - 1) / s->unit * s->unit + s->trail;
+    return llm_eye_rows_made(e, window_rows(e, rows_in(s, n), 0));
+}
+
 /* Adds the numbers of n rows, and their squares, to the sums of their bands. */
 static void add_bands(double *sum, const float *row, int64_t n, int64_t n_mel) {
     for (int64_t i = 0; i < n * n_mel; i++) {
@@ -311,9 +319,13 @@ static ggl_status fill_sound(heard *h, int64_t n, ggl_error *err) {
 static ggl_status read_all(const llm_eye *e, heard *h, llm_sound *from, const char *name,
                            ggl_error *err) {
     const llm_arch_sound *s = rule_of(e);
-    const int64_t fits = most_samples(e) - s->trail - (s->unit - 1),
-                  most = fits > s->lead ? fits : s->lead;
+    const int64_t most = (most_samples(e) - s->trail) / s->unit * s->unit;
     int64_t got = 1;
+    if (most <= s->lead)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%s: the shortest sound takes %" PRId64 " tokens, and the context has "
+                        "%" PRId64 ": open the model with more (n_ctx, or -c)",
+                        name, least_rows(e), e->n_ctx);
     ggl_status st = fill_sound(h, s->lead, err);
     h->n = s->lead;
     while (st == GGL_OK && got > 0 && h->n <= most)
@@ -321,7 +333,7 @@ static ggl_status read_all(const llm_eye *e, heard *h, llm_sound *from, const ch
     if (st == GGL_OK && h->n > most)
         return ggl_fail(
             err, GGL_LIMIT,
-            "%s: the sound has more than %.1f seconds, the most that fit into a context "
+            "%s: the sound has more than %.2f seconds, the most that fit into a context "
             "of %" PRId64 " tokens and into two hours",
             name, (double)(most - s->lead) / (double)s->rate, e->n_ctx);
     if (st == GGL_OK && *llm_sound_damage(from))

@@ -15,6 +15,8 @@
 #include "ggl/internal/show.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/pass.h"
+#include "llm/internal/convert.h"
+#include "llm/internal/load.h"
 #include "voice.h"
 #include "senses.h"
 
@@ -337,13 +339,13 @@ static bool leave_eye_out(llm_context *c, const llm_open_parts *o, ggl_status wh
     if (!o->how->mmproj_came || is_sized || is_adapted ||
         (why != GGL_UNSUPPORTED && why != GGL_NOT_FOUND && why != GGL_FORMAT))
         return false;
+    snprintf(text, sizeof text, "the model %s: %.*s", llm_eye_lack(c->eye, o->how->params.mmproj),
+             (int)strcspn(err->msg, "\n"), err->msg);
     if (c->eye)
         llm_model_set_marks(c->model, NULL);
     llm_eye_close(c->eye);
     c->eye = NULL;
     c->eye_left_out = true;
-    snprintf(text, sizeof text, "the model sees no pictures: %.*s", (int)strcspn(err->msg, "\n"),
-             err->msg);
     if (o->loading.note)
         o->loading.note(o->loading.ctx, text);
     return true;
@@ -415,6 +417,21 @@ static ggl_status open_eye(llm_context *c, const llm_open_parts *o, ggl_error *e
         return GGL_OK;
     (void)ggl_pass(err, &why);
     return st;
+}
+
+llm_senses llm_senses_of(const char *mmproj) {
+    const llm_loading l = {.path = mmproj, .eye = true};
+    llm_senses x = {false, false};
+    ggl_error unread;
+    llm_eye *e;
+    if (!mmproj)
+        return x;
+    if (llm_load_converts(mmproj)) /* without its weights */
+        return (llm_senses){!llm_convert_finds_ear_alone(mmproj), llm_convert_finds_ear(mmproj)};
+    if (llm_eye_open(&e, &l, &unread) == GGL_OK)
+        x = (llm_senses){llm_eye_sees(e), llm_eye_hears(e)};
+    llm_eye_close(e);
+    return x;
 }
 
 /* Opens the adapters, which may have pairs for the eye. */

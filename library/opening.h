@@ -126,6 +126,12 @@ ggl_status llm_context_open(llm_context *c, const llm_opening *o, llm_opened unt
 GGL_NODISCARD ggl_status llm_context_open_voice(llm_context *c, const char *path, ggl_error *err);
 /* True for a model that finds speech, by its keys. */
 bool llm_finds_speech(const llm_model *m);
+/* What a model notices beside text. */
+typedef struct llm_senses {
+    bool sees, hears; /* pictures, sounds */
+} llm_senses;
+/* What a file, a folder or a built-in eye (llm_open_params.mmproj) gives to a model, without loading its weights. Neither also: it cannot be opened, or mmproj is NULL. */
+llm_senses llm_senses_of(const char *mmproj);
 /* Makes a context and takes the steps up to `until`, by the parameters of llm_open. */
 GGL_INTERNAL_API ggl_status llm_context_open_path(llm_context **out, const char *path,
                                                   const llm_open_params *params, llm_opened until,

@@ -123,19 +123,49 @@ static ggl_status open_one(llm_eye *e, const llm_loading *l, ggl_error *err) {
     return st;
 }
 
+/* True if the file says that it has this tower ("audio", "vision"): by its kind, or, of a kind that is both, by a key for it. */
+static bool says_tower(const ggl_gguf *f, const char *family, const char *tower) {
+    const size_t n = strcspn(family, ":");
+    const int n_name = n < 100 ? (int)n : 100;
+    char key[160];
+    bool says = false;
+    snprintf(key, sizeof key, "%.*s.%s.projector_type", n_name, family, tower);
+    if (ggl_gguf_find(f, key))
+        return true;
+    snprintf(key, sizeof key, "%.*s.has_%s_encoder", n_name, family, tower);
+    return ggl_gguf_get_bool(f, key, &says, NULL) == 1 && says;
+}
+
 /* True if the file or folder of an eye has an ear, too. */
 static bool has_ear(const llm_eye *e, const llm_loading *l) {
     const char *family = llm_arch_family(llm_model_arch(e->model), 0);
-    const size_t n = strcspn(family, ":");
-    char key[160];
-    bool says = false;
-    snprintf(key, sizeof key, "%.*s.audio.projector_type", n < 100 ? (int)n : 100, family);
-    bool has = ggl_gguf_find(llm_model_file(e->model), key) != NULL;
-    snprintf(key, sizeof key, "%.*s.has_audio_encoder", n < 100 ? (int)n : 100, family);
-    if (ggl_gguf_get_bool(llm_model_file(e->model), key, &says, NULL) == 1)
-        has |= says; /* of a kind that is both */
     return e->kind == &llm_eye_pictures &&
-           (has || (llm_load_converts(l->path) && llm_convert_finds_ear(l->path)));
+           (says_tower(llm_model_file(e->model), family, "audio") ||
+            (llm_load_converts(l->path) && llm_convert_finds_ear(l->path)));
+}
+
+/* True if the file says that it has an ear, and not that it has an eye. */
+static bool is_ear_file(const char *path) {
+    ggl_error unread;
+    ggl_gguf *f;
+    ggl_str family = {0};
+    char name[128] = "";
+    if (ggl_gguf_open(&f, path, NULL, &unread) != GGL_OK)
+        return false;
+    if (ggl_gguf_get_string(f, "general.architecture", &family, &unread) == 1)
+        snprintf(name, sizeof name, "%.*s", (int)(family.n < 100 ? family.n : 100), family.s);
+    const bool is_ear = says_tower(f, name, "audio") && !says_tower(f, name, "vision");
+    ggl_gguf_close(f);
+    return is_ear;
+}
+
+const char *llm_eye_lack(const llm_eye *e, const char *mmproj) {
+    const bool hears = e                           ? llm_eye_hears(e)
+                       : llm_load_converts(mmproj) ? llm_convert_finds_ear_alone(mmproj)
+                                                   : is_ear_file(mmproj);
+    return !hears            ? "sees no pictures"
+           : llm_eye_sees(e) ? "sees no pictures, and hears no sounds"
+                             : "hears no sounds";
 }
 
 /* Opens the ear beside an eye. One whose kind is not known is left out. */

@@ -9,6 +9,9 @@
  * GGL_UNSUPPORTED: it makes no rows of pictures or sounds; else as llm_open. */
 ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err);
 void llm_eye_close(llm_eye *e); /* NULL is fine */
+/* What a model cannot do whose eye or ear is left out, for a note: "sees no pictures", "hears no sounds" or both. e: what was opened; NULL: nothing was, and the file or
+ * folder says what it is. */
+const char *llm_eye_lack(const llm_eye *e, const char *mmproj);
 /* Notes that the eye is of another family than the text model, if its descriptor shows that: the tokenizer of the model lacks a special token that stands
  * beside pictures or sounds. note may be NULL. */
 void llm_eye_note_other(const llm_eye *e, const llm_model *model, const llm_tokenizer *t,

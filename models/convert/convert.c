@@ -211,8 +211,11 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     return llm_converter_choose_class(c, path, err);
 }
 
-static bool finds(const char *folder, bool ear, ggl_error *why) {
+/* *hears (NULL is fine): the one that is found is an ear. */
+static bool finds(const char *folder, bool ear, bool *hears, ggl_error *why) {
     ggl_error err = {0};
+    if (hears)
+        *hears = false;
     llm_converter *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return false;
@@ -224,6 +227,8 @@ static bool finds(const char *folder, bool ear, ggl_error *why) {
     const ggl_status st = is_folder ? read_config(c, &err) : GGL_OK;
     const bool found = is_folder && st == GGL_OK && llm_converter_find_builtin(c, &err) == GGL_OK &&
                        c->arch && llm_converter_has_part(c);
+    if (hears)
+        *hears = found && llm_converter_hears(c->arch);
     llm_converter_free(c);
     if (why)
         *why = st == GGL_OK ? (ggl_error){0} : err;
@@ -231,11 +236,17 @@ static bool finds(const char *folder, bool ear, ggl_error *why) {
 }
 
 bool llm_convert_finds_eye(const char *folder, ggl_error *why) {
-    return finds(folder, false, why);
+    return finds(folder, false, NULL, why);
 }
 
 bool llm_convert_finds_ear(const char *folder) {
-    return finds(folder, true, NULL);
+    return finds(folder, true, NULL, NULL);
+}
+
+bool llm_convert_finds_ear_alone(const char *folder) {
+    bool hears;
+    (void)finds(folder, false, &hears, NULL);
+    return hears;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

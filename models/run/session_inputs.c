@@ -196,9 +196,8 @@ int64_t llm_session_rows_left(const llm_session *s, const int32_t *id, int64_t n
     while (last >= 0 && id[last] >= 0)
         last--;
     if (last < 0 || !llm_media_get(s->media, id[last], &row))
-        return -1;
-    const int64_t left = row.n - row.i - (n - last);
-    return left > 0 ? left : 0;
+        return INT64_MAX;
+    return row.n - row.i - (n - last);
 }
 
 static int32_t is_given(const session_token *x) {

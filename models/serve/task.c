@@ -125,6 +125,18 @@ static ggl_status copy_shares(task *t, const llm_session *s, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Refuses a text to whose tokens rows of a sound are added, and which leaves none of them to a token that is written. */
+static ggl_status check_left(const llm_session *s, const llm_sequence_params *p, ggl_error *err) {
+    const int64_t n = (int64_t)p->n_prompt, left = llm_session_rows_left(s, p->prompt, n);
+    return left > 0 || p->n_max == 0 || p->prompted
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE,
+                          "the text has %" PRId64 " tokens, but the sound has rows for %" PRId64
+                          ", one for each token, so nothing is left to write: give a shorter text, "
+                          "or a longer sound",
+                          n, n + left);
+}
+
 /* Copies the prompt, and the text that the model is to read before it; both may be gone later. */
 static ggl_status copy_prompt(task *t, const llm_session *s, ggl_error *err) {
     const llm_sequence_params p = t->p;
@@ -183,6 +195,8 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
                         const llm_guesser *guesser, int64_t n_guess_max, ggl_error *err) {
     *out = NULL;
     ggl_status st = check(s, p, err);
+    if (st == GGL_OK)
+        st = check_left(s, p, err);
     if (st != GGL_OK)
         return st;
     task *t = ggl_calloc(1, sizeof *t);
@@ -190,8 +204,8 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
         return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence");
     t->p = *p;
     const int64_t left = llm_session_rows_left(s, p->prompt, (int64_t)p->n_prompt);
-    if (left >= 0 && (p->n_max < 0 || p->n_max > left))
-        t->p.n_max = left;
+    if (left < INT64_MAX && (p->n_max < 0 || p->n_max > left))
+        t->p.n_max = left > 0 ? left : 0;
     t->p.beams = NULL; /* the caller's */
     if (p->embedded)
         llm_embed_range(s, p->pooling, p->n_before, (int64_t)p->n_prompt, &t->n_prompted,

@@ -235,11 +235,19 @@ class Check:
             done = subprocess.run([self.cli, "-m", own, "--mmproj", file, "--audio", path, "-p", "<__media__>", "--temp", "0", "--ignore-eos"], stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True, errors="backslashreplace")
             self.tell(f"{name}: it writes as long as there are rows", re.search(rf"\b{n - 40} tokens", done.stderr) is not None, done.stderr)
+            for what, words, said in (("more text than sound", ("-p", "<__media__>" + letters(n - 38).decode(), "-n", "5"), f"the text has {n + 1} tokens, but the sound has rows for {n}"),
+                                      ("a context without room", ("-p", "<__media__>", "-c", "48"), "the shortest sound takes 50 tokens, and the context has 48"),
+                                      ("room for the shortest", ("-p", "<__media__>", "-c", "50"), "the sound has more than 0.08 seconds, the most")):
+                done = subprocess.run([self.cli, "-m", own, "--mmproj", file, "--audio", path, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="backslashreplace")
+                self.tell(f"{name}: {what}", done.returncode in (1, 2) and said in done.stderr, done.stderr.strip())
             first += n
         done = subprocess.run([self.cli, "-m", own, "--mmproj", file, "--audio", path, "-p", "a<__media__>", "-n", "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
         self.served(name, own, file, path, ("", "a"), (39, None))
         self.tell(f"{name}: nothing before a sound", done.returncode == 1 and "a sound begins the text" in done.stderr, done.stderr.strip())
         self.agrees(name, folder, file, line)
+        strange = self.write_folder({**line, "config": {**line["config"], "audio_config": {**line["config"]["audio_config"], "activation_function": "strange"}}}, False)
+        done = subprocess.run([self.cli, "-m", strange, "-p", "ab", "-n", "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="backslashreplace")
+        self.tell(f"{name}: an ear that is left out", done.returncode == 0 and "the model hears no sounds: " in done.stderr and "pictures" not in done.stderr, done.stderr.strip())
         shutil.rmtree(folder)
 
     def served(self, name, model, tower, path, texts, counts):

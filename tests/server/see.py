@@ -442,6 +442,12 @@ def sounds():
         text = json.dumps(post(server, path, body, status))
         check(words in text, f"{path}: {text[:300]}")
 
+    def hears(s, capabilities):
+        one = json.loads(s.get("/v1/models")[2])["data"][0]
+        check(one["capabilities"] == capabilities, one)
+        for shown in json.loads(s.get("/api/tags")[2])["models"][0], post(s, "/api/show", {"model": one["id"]}):
+            check("audio" in shown["capabilities"] and ("vision" in shown["capabilities"]) == ("multimodal" in capabilities), shown["capabilities"])
+
     with seeing(mmproj=ear) as s:
         n_without = answer(s, audio(TEXT, "and a cat."))[1] - 1 # a line break
         text, n, cached = answer(s, audio(TEXT, low, "and a cat."))
@@ -458,6 +464,9 @@ def sounds():
         props = json.loads(s.get("/props")[2])
         check(props["modalities"] == {"vision": False, "audio": True}, props)
         check("multimodal" not in json.dumps(json.loads(s.get("/v1/models")[2])), "the page would send pictures")
+        hears(s, ["completion", "audio"])
+        n_rows = [post(s, "/v1/chat/completions", audio(TEXT, *sounds_of))["usage"]["prompt_tokens_details"]["audio_tokens"] for sounds_of in ((), (low,), (low, low, low))]
+        check(n_rows[0] == 0 and 5 <= n_rows[1] <= 7 and n_rows[2] == 3 * n_rows[1], n_rows)
         says(s, "/v1/chat/completions", audio(low[:-1000]), "sound 1 of 1: the file: the sound is damaged: it ends 500 samples before")
         says(s, "/v1/chat/completions", audio(low, eye_file.wav(1, 0)), "sound 2 of 2: the file: the sound has no samples")
         says(s, "/v1/chat/completions", audio(b"<html>"), "sound 1 of 1: the file: ")
@@ -473,6 +482,9 @@ def sounds():
         check(s.stop() == 0, "exit code")
     with seeing(mmproj=eye_file.both(FOLDER.name + "/mmproj-both.gguf", N_EMBD)) as s:
         check(json.loads(s.get("/props")[2])["modalities"] == {"vision": True, "audio": True}, "a model that sees and hears")
+        hears(s, ["completion", "multimodal", "audio"])
+        details = post(s, "/v1/chat/completions", {"messages": [{"role": "user", "content": [*chat(RED)["messages"][0]["content"], *audio(low)["messages"][0]["content"]]}]})["usage"]
+        check(0 < details["prompt_tokens_details"]["audio_tokens"] < details["prompt_tokens"] - 15, details)
         def content(*parts):
             return {"messages": [{"role": "user", "content": [part for p in parts for part in p["messages"][0]["content"]]}], "max_tokens": 8}
         seen, heard, all_ = (answer(s, content(*parts)) for parts in ((audio(TEXT), chat(RED)), (audio(TEXT), audio(low)), (audio(TEXT), chat(RED), audio(low))))

@@ -3,7 +3,7 @@
 #include "server_impl.h"
 
 /* By the model's kind and the options. */
-static abilities abilities_of_card(const model_card *c, const server_options *o, bool sees) {
+static abilities abilities_of_card(const model_card *c, const server_options *o, llm_senses has) {
     llm_arch *arch = NULL;
     const bool is_known = llm_arch_open(&arch, c->family, NULL) == GGL_OK;
     const bool only_reads = is_known && server_only_reads(arch, o);
@@ -21,7 +21,8 @@ static abilities abilities_of_card(const model_card *c, const server_options *o,
                        .has_thinking = c->shows_thinking,
                        .embeds = has_rows && !scores && !hears,
                        .ranks = scores && c->ranks && !hears,
-                       .sees = sees};
+                       .sees = has.sees,
+                       .listens = has.hears};
 }
 
 abilities abilities_of_server(const server *s) {
@@ -33,7 +34,8 @@ abilities abilities_of_server(const server *s) {
                        .has_thinking = t && llm_template_mentions(t, "enable_thinking"),
                        .embeds = s->facts.n_embd > 0,
                        .ranks = s->facts.n_score > 0 && !*s->facts.why_no_rank.msg,
-                       .sees = server_sees(&s->facts)};
+                       .sees = server_sees(&s->facts),
+                       .listens = s->facts.listens};
 }
 
 abilities abilities_of(model *m, const server *s) {
@@ -41,10 +43,11 @@ abilities abilities_of(model *m, const server *s) {
     const model_card *c = model_get_card(m);
     if (s && (!c->is_known || open_options_names_template(&o->open)))
         return abilities_of_server(s);
-    const bool sees = s ? server_sees(&s->facts) : model_get_status(m).sees;
+    const llm_senses has = s ? server_senses(&s->facts) : model_get_status(m).has;
     if (c->is_known)
-        return abilities_of_card(c, o, sees);
-    return (abilities){.is_known = sees, .writes = sees, .sees = sees};
+        return abilities_of_card(c, o, has);
+    const bool any = has.sees || has.hears;
+    return (abilities){.is_known = any, .writes = any, .sees = has.sees, .listens = has.hears};
 }
 
 const char *model_other(model *own, ask_kind kind) {

@@ -6,7 +6,8 @@
 
 typedef struct abilities {
     bool is_known; /* else all others are false */
-    bool writes, has_tools, has_thinking, embeds, ranks, sees;
+    bool writes, has_tools, has_thinking, embeds, ranks;
+    bool sees, listens; /* pictures, sounds in messages */
 } abilities;
 
 /* By the row's card, so that loading changes nothing, unless the options have a template of their own. s: its server; may be NULL. */

@@ -29,10 +29,8 @@ void admin_put_string(llm_json_out *out, const char *s);
 /* Returns the model that a request names, by its name or an alias, also if there is only one. NULL: GGL_USAGE, no name is
  * given; GGL_NOT_FOUND. */
 model *admin_find_named(const models *t, const http_request *q, ggl_error *err);
-/* True if the model sees pictures; s: its server, or NULL if it is not loaded. */
-bool admin_sees(model *m, const server *s);
-/* How llama.cpp's lists of models say so. */
-#define ADMIN_SEES ", \"capabilities\": [\"completion\", \"multimodal\"]"
+/* What the model notices beside text; s: its server, or NULL if it is not loaded. */
+llm_senses admin_senses(model *m, const server *s);
 
 /* admin_store.c */
 admin_handler_all admin_response, admin_response_cancel, admin_response_delete, admin_talk_create,

@@ -10,8 +10,15 @@
 #include "ggl/internal/os_clock.h"
 #include "server_impl.h"
 
-bool admin_sees(model *m, const server *s) {
-    return s ? server_sees(&s->facts) : model_get_status(m).sees;
+llm_senses admin_senses(model *m, const server *s) {
+    return s ? server_senses(&s->facts) : model_get_status(m).has;
+}
+
+/* As llama.cpp's lists of models say that one sees, and Ollama's that one hears. */
+static void put_senses(llm_json_out *out, llm_senses has) {
+    if (has.sees || has.hears)
+        llm_json_format(out, ", 'capabilities': ['completion'%s%s]",
+                        has.sees ? ", \"multimodal\"" : "", has.hears ? ", \"audio\"" : "");
 }
 
 static void put_status(llm_json_out *out, model *m) {
@@ -65,7 +72,7 @@ static void put_model_object(llm_json_out *out, model *m) {
         out, ", \"object\": \"model\", \"created\": %" PRId64 ", \"owned_by\": \"llm-server\"",
         (int64_t)t);
     put_status(out, m);
-    llm_json_put_text(out, admin_sees(m, s) ? ADMIN_SEES : "");
+    put_senses(out, admin_senses(m, s));
     if (s ? s->facts.hears : model_get_card(m)->hears)
         llm_json_put_text(out, ", \"architecture\": {\"input_modalities\": [\"audio\"], "
                                "\"output_modalities\": [\"text\"]}");

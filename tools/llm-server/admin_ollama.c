@@ -50,6 +50,7 @@ static void put_capabilities(llm_json_out *out, const abilities *x) {
     } rows[] = {{x->writes, "completion"},
                 {x->writes && x->has_tools, "tools"},
                 {x->writes && x->sees, "vision"},
+                {x->writes && x->listens, "audio"},
                 {x->writes && x->has_thinking, "thinking"},
                 {x->embeds, "embedding"}};
     const char *before = "";

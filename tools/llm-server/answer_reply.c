@@ -27,6 +27,7 @@ static void count_tokens(job *j) {
         c->n_reused += is_first ? choice->n_reused : 0;
         c->n_drawn += choice->n_drawn;
     }
+    c->n_sound = c->n_prompt > 0 ? (int64_t)j->ask->n_sound_rows : 0;
     c->total_s = (double)(answers_now(j->answers) - j->t_start) * 1e-9;
 }
 

@@ -52,7 +52,7 @@ void openai_put_usage(const answer_counts *n, llm_json_out *out) {
         {",\"completion_tokens\":", n->n_drawn},
         {",\"total_tokens\":", n->n_prompt + n->n_drawn},
         {",\"prompt_tokens_details\":{\"cached_tokens\":", n->n_reused},
-        {",\"audio_tokens\":", 0},
+        {",\"audio_tokens\":", n->n_sound},
         {"},\"completion_tokens_details\":{\"reasoning_tokens\":", n->n_reasoning},
         {",\"audio_tokens\":", 0},
         {",\"accepted_prediction_tokens\":", 0},

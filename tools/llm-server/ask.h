@@ -165,6 +165,7 @@ typedef struct ask {
     size_t n_images, cap_images;
     size_t n_image_text; /* bytes of `doc` that are pictures' digits */
     size_t n_rows;       /* that they became, as far as they were looked at */
+    size_t n_sound_rows; /* of n_rows: those of sounds */
     char image_key[33];  /* the beginning of their marks */
     /* Lets go of what the server keeps of them, `looked`. NULL: it keeps nothing. */
     void (*unsee)(struct ask *a);

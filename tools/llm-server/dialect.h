@@ -120,6 +120,7 @@ typedef struct answer_choice {
 
 typedef struct answer_counts { /* of all choices; a prompt of several choices counts once */
     int64_t n_prompt, n_reused, n_drawn, n_reasoning;
+    int64_t n_sound;         /* of n_prompt: rows of sounds */
     double total_s, first_s; /* seconds since the request, and until the first token */
 } answer_counts;
 

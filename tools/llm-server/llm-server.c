@@ -270,9 +270,7 @@ static int make_models(program *p) {
         return tool_error(TOOL, 1, "out of memory");
     if (p->o.models)
         return models_list(p->models, p->argc, p->argv);
-    const model_card card = {.weight_type = "",
-                             .sees = p->o.open.how.params.mmproj &&
-                                     model_card_is_eye(p->o.open.how.params.mmproj)};
+    const model_card card = {.weight_type = "", .has = llm_senses_of(p->o.open.how.params.mmproj)};
     if (models_add(p->models, "", p->o.alias, NULL, NULL, &card, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     model_want(models_get_list(p->models)->at[0]);

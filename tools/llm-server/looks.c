@@ -100,14 +100,15 @@ static void unsee(ask *a) {
     a->append_seen = NULL;
 }
 
-/* Counts the rows of a picture, which the request holds from now on. */
-static ggl_status hold_rows(look *k, const llm_tokens *seen) {
+/* Counts the rows of a picture or sound, which the request holds from now on. */
+static ggl_status hold_rows(look *k, const llm_tokens *seen, bool is_sound) {
     ask *a = k->a;
     const server_facts *f = server_get_facts(k->s);
     size_t n = 0;
     for (size_t i = 0; i < seen->n; i++)
         n += seen->id[i] < 0;
     a->n_rows += n;
+    a->n_sound_rows += is_sound ? n : 0;
     if ((int64_t)a->n_rows > f->n_ctx)
         return ggl_fail(&k->why, GGL_LIMIT,
                         "the pictures or sounds have more than %zu rows, each as long as a token, "
@@ -137,7 +138,7 @@ static ggl_status see(look *k, size_t i) {
     llm_tokens seen = {0};
     st = llm_seen_tokens(ctx, l->mark[l->n - 1], &seen, &k->why);
     if (st == GGL_OK)
-        st = hold_rows(k, &seen);
+        st = hold_rows(k, &seen, image->is_sound);
     llm_tokens_fini(&seen);
     return st;
 }

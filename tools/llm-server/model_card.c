@@ -73,23 +73,6 @@ model_card model_card_of(const ggl_gguf *f) {
     return c;
 }
 
-bool model_card_is_eye(const char *mmproj) {
-    llm_arch_rows_of rows[LLM_ARCH_MAX_SOURCES];
-    llm_model *m;
-    ggl_error unread;
-    int n = 0, at = 0;
-    if (llm_load_converts(mmproj) || strncmp(mmproj, "builtin:", 8) == 0)
-        return true;
-    if (llm_model_open(&m, mmproj, NULL, &unread) != GGL_OK)
-        return false;
-    const bool is_read = llm_model_rows(m, rows, &n, &unread) == GGL_OK;
-    while (at < n && !rows[at].is_input)
-        at++;
-    const bool is_eye = is_read && at < n && rows[at].picture.patch > 0;
-    llm_model_free(m);
-    return is_eye;
-}
-
 ggl_status model_card_read(model_card *out, const char *path, ggl_error *err) {
     ggl_gguf *f;
     *out = (model_card){.weight_type = ""};

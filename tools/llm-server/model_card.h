@@ -4,14 +4,15 @@
 
 #include "ggl/gguf.h"
 #include "llm/internal/arch.h"
+#include "opening.h"
 
 typedef struct model_card {
     bool
-        is_known; /* else all below but `sees` is empty: it is not a GGUF file, or not downloaded yet */
+        is_known; /* else all below but `has` is empty: it is not a GGUF file, or not downloaded yet */
     char family[64];                  /* general.architecture */
     const char *weight_type;          /* static: the type that has most of the bytes */
     bool hears;                       /* its architecture writes down sounds */
-    bool sees;                        /* it comes with an eye for pictures; also if !is_known */
+    llm_senses has;                   /* by the eye or ear with which it comes; also if !is_known */
     bool scores;                      /* by its file, its vectors are scores */
     bool ranks;                       /* such a score would rank documents */
     bool shows_tools, shows_thinking; /* its chat template mentions them */
@@ -30,8 +31,5 @@ model_card model_card_of(const ggl_gguf *f);
 /* The same for a path, which is opened for that. GGL_UNSUPPORTED: a GGUF file that is not a model's, such as an
  * adapter or a projector. */
 GGL_NODISCARD ggl_status model_card_read(model_card *out, const char *path, ggl_error *err);
-
-/* True if this is an eye that sees pictures: a file, a Hugging Face folder, whose ears are not opened, or a built-in one. False also: it cannot be opened. */
-bool model_card_is_eye(const char *mmproj);
 
 #endif

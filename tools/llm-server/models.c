@@ -404,7 +404,7 @@ model_status model_get_status(model *m) {
                       .n_waiting = m->n_waiting,
                       .seconds_left = -1,
                       .n_loads = m->n_loads,
-                      .sees = m->sees};
+                      .has = m->has};
     /* one that is wanted is about to be loaded */
     if (x.state == MODEL_UNLOADED && m->wanted > 0)
         x.state = MODEL_LOADING;

@@ -112,7 +112,7 @@ typedef struct model_status {
     size_t n_waiting;    /* requests that wait for it */
     double seconds_left; /* until it is unloaded; less than 0: not by time */
     uint64_t n_loads;
-    bool sees; /* pictures; before it was loaded for the first time, as its card says */
+    llm_senses has; /* before it was loaded for the first time, as its card says */
     char error[2048];
 } model_status;
 model_status model_get_status(model *m);

@@ -49,8 +49,8 @@ struct model {
     bool has_failed;
     float *scale; /* [n_scales]: see model_get_scales; NULL: none */
     size_t n_scales;
-    char *props; /* see model_props */
-    bool sees;   /* see model_status */
+    char *props;    /* see model_props */
+    llm_senses has; /* see model_status */
 };
 
 struct models {

@@ -228,13 +228,13 @@ static void unload(model *m, const char *why) {
     ggl_os_mutex_unlock(&t->lock);
     char *props = server_props(s);
     const int64_t t_start = s->facts.t_start;
-    const bool sees = server_sees(&s->facts);
+    const llm_senses has = server_senses(&s->facts);
     server_stop(s);
     server_free(s);
     ggl_os_mutex_lock(&t->lock);
     ggl_free(m->props);
     m->props = props;
-    m->sees = sees;
+    m->has = has;
     if (models_is_single(t)) /* its card was not read */
         m->modified = t_start;
     m->server = NULL;

@@ -38,11 +38,11 @@ static int read_options(const char *tool, server_options *o, int argc, char **ar
     return code < 0 ? server_options_check_paths(tool, o) : code;
 }
 
-/* True if the model will be opened with an eye that sees pictures, as far as that is known before a download. */
-static bool will_see(const server_options *o) {
+/* What the model will notice by the eye or ear that it is opened with, as far as that is known before a download. */
+static llm_senses senses_of(const server_options *o) {
     const char *given = o->open.how.params.mmproj;
     const char *eye = given || o->open.hub.no_eye ? given : tool_eye_of(o->open.how.path, NULL);
-    return eye && model_card_is_eye(eye);
+    return llm_senses_of(eye);
 }
 
 int models_list_add(models *t, const char *tool, const char *name, int argc, char **argv,
@@ -60,7 +60,8 @@ int models_list_add(models *t, const char *tool, const char *name, int argc, cha
     if (code < 0 && o->open.how.path && !llm_load_converts(o->open.how.path) &&
         model_card_read(&card, o->open.how.path, &unread) != GGL_OK)
         card.is_known = false; /* loading it gives the error again */
-    card.sees = code < 0 && will_see(o);
+    if (code < 0)
+        card.has = senses_of(o);
     if (code < 0 && models_add(t, name, o->alias, o, all, &card, &err) != GGL_OK)
         code = tool_error(tool, 2, "%s", err.msg);
     if (code < 0) {

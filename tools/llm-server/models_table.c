@@ -59,7 +59,7 @@ ggl_status models_add(models *t, const char *name, const char *aliases, server_o
     m->last = &m->first;
     m->card = card ? *card : (model_card){.weight_type = ""};
     m->modified = m->card.modified;
-    m->sees = m->card.sees;
+    m->has = m->card.has;
     m->words = words;
     const bool is_new = !models_find_exactly(t, name);
     t->row[t->n++] = m;

@@ -137,4 +137,9 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r);
 void endpoints_refuse(void *ctx, const http_request *q, http_reply *r, int status,
                       const char *sentence);
 
+/* What the model notices beside text. */
+static inline llm_senses server_senses(const server_facts *f) {
+    return (llm_senses){server_sees(f), f->listens};
+}
+
 #endif

@@ -121,6 +121,8 @@ void llm_converter_free(llm_converter *c);
 bool llm_convert_finds_eye(const char *folder, ggl_error *why);
 /* The same of an ear beside the eye of the folder. */
 bool llm_convert_finds_ear(const char *folder);
+/* True if the folder has an ear, and no eye beside it. */
+bool llm_convert_finds_ear_alone(const char *folder);
 
 const char *llm_converter_origin(const llm_converter *c); /* "built-in llama.arch" */
 const char *llm_converter_class(const llm_converter *c);  /* "LlamaForCausalLM" */

@@ -213,7 +213,8 @@ int64_t llm_session_n_row(const llm_session *s);
 int64_t llm_session_n_given(const llm_session *s);
 /* True if these are added to what the session makes of a token. */
 bool llm_session_adds(const llm_session *s);
-/* How many tokens can follow a text of n until there are no more rows that are added to them: as many as are behind its last row. -1: any number. */
+/* How many tokens can follow a text of n until there are no more rows that are added to them; less than 0: the text itself has that many too many. INT64_MAX: no rows are
+ * added to its tokens. */
 int64_t llm_session_rows_left(const llm_session *s, const int32_t *id, int64_t n);
 /* Returns how many of token[0..n_token), the next ones of a slot, to run together in place of the first n. Rows of a picture that see each other are
  * not parted: it ends before one, or, if nothing is before it, behind it. Such a picture has at most n_ubatch rows. */
