@@ -5,6 +5,7 @@
  *     parse.c          tokens -> statements
  *     parse_expr.c     tokens -> expressions
  *     parse_convert.c  tokens -> the lines of convert sections
+ *     parse_speech.c   tokens -> speech sections
  *     parse_fused.c    tokens -> the line `a, b from "ab"`
  *     resolve.c        gives each name its slot and each call its function
  *     signature.c      signatures of the operators and built-in functions
@@ -361,8 +362,9 @@ struct llm_arch {
     arch_fn *fn, *prelude_fn; /* the last of each text; linked by `next` */
     /* the last of each text; `use` copies the prelude's into the descriptor's list */
     arch_convert *convert, *prelude_convert;
-    arch_fused *fused;   /* the descriptor's lines, then the prelude's */
-    const char **global; /* names of the global slots */
+    llm_arch_speech *speech, *prelude_speech; /* in their order */
+    arch_fused *fused;                        /* the descriptor's lines, then the prelude's */
+    const char **global;                      /* names of the global slots */
     int n_global;
     size_t cap_global;
     int guess_token;       /* the global slot of the tokens that guesses are; -1: none */
@@ -416,6 +418,7 @@ arch_stmt *llm_arch_new_stmt(arch_parser *p, arch_stmt_kind kind);
  * places to place[], if it is not NULL. */
 const char **llm_arch_parse_names(arch_parser *p, int *n, arch_place *place);
 bool llm_arch_parse_convert(arch_parser *p); /* parse_convert.c */
+bool llm_arch_parse_speech(arch_parser *p);  /* parse_speech.c */
 bool llm_arch_at_fused(
     const arch_parser *p); /* parse_fused.c: whether `a, b from "ab"` begins here */
 bool llm_arch_parse_fused(arch_parser *p);

@@ -152,6 +152,10 @@ static bool parse_top(arch_parser *p) {
                    (llm_arch_next_is(p, TOK_NAME) || llm_arch_next_is(p, TOK_STRING))) {
             if (!llm_arch_parse_convert(p))
                 return false;
+        } else if (llm_arch_is(p, "speech") &&
+                   (llm_arch_next_is(p, TOK_STRING) || llm_arch_next_is_symbol(p, ":"))) {
+            if (!llm_arch_parse_speech(p))
+                return false;
         } else if (llm_arch_at_fused(p)) {
             if (!llm_arch_parse_fused(p))
                 return false;

@@ -249,6 +249,29 @@ typedef struct llm_arch_sound {
     llm_arch_weights taper;   /* [window], in place of Hann's */
 } llm_arch_sound;
 
+enum { LLM_ARCH_SPEECH_SECONDS = 30 };
+
+/* How a text model with an ear is asked to write down what is said, and how its answer is read: a speech section of the ear's descriptor (docs/architectures.md,
+ * "Speech sections"). Texts are templates (template.h) with the variables sound, language, language_name, prompt and task; NULL: the section has none. */
+typedef struct llm_arch_speech {
+    const char **token; /* [n_token]: special tokens that the text model must have */
+    int n_token;
+    const char *prompt; /* the whole text; NULL: the chat template makes it of these messages: */
+    const char *system, *user;
+    const char *answer; /* with which the answer begins */
+    const char *after;  /* what is said comes after this text in an answer that has it */
+    const char *names;  /* in what comes before that, the text before a language's name */
+    const char *
+        *before; /* [n_before]: texts that may come before what is said, which then is in quotes */
+    int n_before;
+    double longest; /* seconds of a sound that is heard at once */
+    struct llm_arch_speech *next;
+} llm_arch_speech;
+
+/* The sections of a descriptor, and the prelude's after them. NULL: there are no more. */
+const llm_arch_speech *llm_arch_speech_first(const llm_arch *a);
+const llm_arch_speech *llm_arch_speech_next(const llm_arch *a, const llm_arch_speech *s);
+
 /* How a picture is brought to the size that a model sees; in docs/architectures.md, "Stages". */
 typedef enum llm_arch_fit {
     LLM_FIT_STRETCH, /* to size x size */

@@ -1,0 +1,104 @@
+/* Speech sections: how a model that hears is asked to write down what is said. docs/architectures.md has the grammar. */
+#include <string.h>
+
+#include "language.h"
+
+/* STRING | "(" STRING { STRING } ")": strings in brackets, which may be in several lines, are one text. */
+static const char *parse_text(arch_parser *p) {
+    char *text = llm_arch_parse_alloc(p, 1, 1);
+    size_t n = 0;
+    const bool in_brackets = llm_arch_accept(p, "(");
+    if (!text || p->tok->kind != TOK_STRING)
+        return llm_arch_parse_fail(p, "a text in quotes is expected");
+    do {
+        const size_t more = strlen(p->tok->str);
+        char *both = llm_arch_parse_alloc(p, n + more + 1, 1);
+        if (!both)
+            return NULL;
+        memcpy(both, text, n);
+        memcpy(both + n, p->tok->str, more + 1);
+        text = both;
+        n += more;
+        p->tok++;
+    } while (in_brackets && p->tok->kind == TOK_STRING);
+    return in_brackets && !llm_arch_expect(p, ")", "after the strings of a text") ? NULL : text;
+}
+
+/* NAME STRING .. | "longest" NUMBER | "before" STRING { "," STRING } */
+static bool parse_item(arch_parser *p, llm_arch_speech *s) {
+    const struct {
+        const char *name;
+        const char **to;
+    } text[] = {{"prompt", &s->prompt}, {"system", &s->system}, {"user", &s->user},
+                {"answer", &s->answer}, {"after", &s->after},   {"names", &s->names}};
+    const arch_token *name = p->tok;
+    if (llm_arch_is(p, "longest") && llm_arch_next_is(p, TOK_NUMBER)) {
+        s->longest = p->tok[1].num;
+        if (!(s->longest >= 1 && s->longest <= 7200))
+            return llm_arch_parse_fail(p, "the longest sound must have 1 to 7200 seconds");
+        p->tok += 2;
+        return llm_arch_end_of_line(p);
+    }
+    if (llm_arch_is(p, "before") && llm_arch_next_is(p, TOK_STRING)) {
+        p->tok++;
+        s->before = llm_arch_parse_names(p, &s->n_before, NULL);
+        return s->before && llm_arch_end_of_line(p);
+    }
+    for (size_t k = 0; name->kind == TOK_NAME && k < sizeof text / sizeof *text; k++)
+        if (strcmp(name->str, text[k].name) == 0) {
+            if (*text[k].to)
+                return llm_arch_parse_fail(p, "'%s' stands here twice", name->str);
+            p->tok++;
+            return (*text[k].to = parse_text(p)) && llm_arch_end_of_line(p);
+        }
+    return llm_arch_parse_fail(p, "'prompt', 'system', 'user', 'answer', 'after', 'names', "
+                                  "'before' or 'longest' is expected");
+}
+
+static bool check_whole(arch_parser *p, const llm_arch_speech *s, arch_place place) {
+    if (!s->prompt == !s->user || (s->prompt && s->system))
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, place,
+                                      "a speech section has either 'prompt', the whole text, or "
+                                      "'user', a message, and may have 'system' beside that");
+    if (s->names && !s->after)
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, place,
+                                      "'names' is about the text before 'after', which is missing");
+    return true;
+}
+
+bool llm_arch_parse_speech(arch_parser *p) {
+    llm_arch_speech *s = llm_arch_parse_alloc(p, 1, sizeof *s);
+    if (!s)
+        return false;
+    const arch_place place = llm_arch_token_place(p, p->tok++);
+    s->longest = LLM_ARCH_SPEECH_SECONDS;
+    if (p->tok->kind == TOK_STRING && !(s->token = llm_arch_parse_names(p, &s->n_token, NULL)))
+        return false;
+    if (!llm_arch_expect(p, ":", "before the lines of a speech section"))
+        return false;
+    if (p->tok->kind != TOK_NEWLINE || p->tok[1].kind != TOK_INDENT)
+        return llm_arch_parse_fail(p, "an indented block is expected after ':'");
+    p->tok += 2;
+    while (p->tok->kind != TOK_DEDENT)
+        if (!parse_item(p, s))
+            return false;
+    p->tok++;
+    llm_arch_speech **end = p->text->prelude ? &p->arch->prelude_speech : &p->arch->speech;
+    while (*end)
+        end = &(*end)->next;
+    *end = s;
+    return check_whole(p, s, place);
+}
+
+const llm_arch_speech *llm_arch_speech_first(const llm_arch *a) {
+    return a->speech ? a->speech : a->prelude_speech;
+}
+
+const llm_arch_speech *llm_arch_speech_next(const llm_arch *a, const llm_arch_speech *s) {
+    if (s->next)
+        return s->next;
+    for (const llm_arch_speech *own = a->speech; own; own = own->next)
+        if (own == s)
+            return a->prelude_speech;
+    return NULL;
+}
