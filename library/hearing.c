@@ -6,6 +6,7 @@
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "noticing.h"
 #include "opening.h"
 #include "voice.h"
 
@@ -224,7 +225,7 @@ bool llm_finds_speech(const llm_model *m) {
 }
 
 ggl_status llm_context_open_voice(llm_context *c, const char *path, ggl_error *err) {
-    const llm_arch_sound *how = c->stages ? llm_stages_sound(c->stages) : NULL;
+    const llm_arch_sound *how = c->stages ? llm_stages_sound(c->stages) : llm_eye_sound(c->eye);
     if (!how)
         return does_not_hear(err);
     if (c->voice && strcmp(llm_voice_path(c->voice), path) != 0) {
@@ -328,10 +329,11 @@ void llm_hearing_cut(hearing *h, int64_t n) {
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-ggl_status llm_hearing_open_as(hearing *h, llm_context *c, const hearing_input *in,
-                               const char *path, const llm_transcribe_params *p, ggl_error *err) {
+/* Opens the sound, and finds the parts that are heard. */
+static ggl_status open_sound(hearing *h, llm_context *c, const llm_arch_sound *how,
+                             const char *path, const llm_transcribe_params *p, ggl_error *err) {
     h->c = c;
-    h->how = in->how;
+    h->how = how;
     if (!path && !p->data)
         return ggl_fail(err, GGL_USAGE, "a sound needs a path or data");
     h->name = path ? path : "the sound";
@@ -340,14 +342,29 @@ ggl_status llm_hearing_open_as(hearing *h, llm_context *c, const hearing_input *
                              .raw = p->raw,
                              .raw_rate = p->raw_rate,
                              .raw_channels = p->raw_channels};
+    const ggl_status st = llm_sound_rows_open(&h->sound, &audio, h->name, (int)how->rate,
+                                              llm_context_is_cancelled, c, err);
+    return st == GGL_OK && p->vad_model ? find_parts(h, p, err) : st;
+}
+
+ggl_status llm_hearing_open_samples(hearing *h, llm_context *c, const llm_arch_sound *how,
+                                    const char *path, const llm_transcribe_params *p,
+                                    ggl_error *err) {
+    return open_sound(h, c, how, path, p, err);
+}
+
+ggl_status llm_hearing_samples(hearing *h, float *to, int64_t n, int64_t *got, ggl_error *err) {
+    return read_heard(h, to, n, got, err);
+}
+
+ggl_status llm_hearing_open_as(hearing *h, llm_context *c, const hearing_input *in,
+                               const char *path, const llm_transcribe_params *p, ggl_error *err) {
+    h->how = in->how;
     h->n_mel = in->n_mel;
     h->n_window = in->n_window;
     ggl_status st = open_mel(h, err);
     if (st == GGL_OK)
-        st = llm_sound_rows_open(&h->sound, &audio, h->name, (int)h->how->rate,
-                                 llm_context_is_cancelled, c, err);
-    if (st == GGL_OK && p->vad_model)
-        st = find_parts(h, p, err);
+        st = open_sound(h, c, in->how, path, p, err);
     return st == GGL_OK ? measure(h, err) : st;
 }
 

@@ -53,6 +53,14 @@ GGL_NODISCARD ggl_status llm_hearing_open_as(hearing *h, llm_context *c, const h
                                              const char *path, const llm_transcribe_params *p,
                                              ggl_error *err);
 
+/* llm_hearing_open with samples at this rate in place of rows, for llm_hearing_samples; the sound is read once. */
+GGL_NODISCARD ggl_status llm_hearing_open_samples(hearing *h, llm_context *c,
+                                                  const llm_arch_sound *how, const char *path,
+                                                  const llm_transcribe_params *p, ggl_error *err);
+/* Reads the next samples that are heard. *got is 0 at the end only. */
+GGL_NODISCARD ggl_status llm_hearing_samples(hearing *h, float *to, int64_t n, int64_t *got,
+                                             ggl_error *err);
+
 /* Reads until the window of rows from `at` on can be computed, computes it, and sets *n to how many of its rows are of the sound, before row
  * `until`; the others show silence. 0: the sound has ended before. `at` never goes back. */
 GGL_NODISCARD ggl_status llm_hearing_window(hearing *h, int64_t at, int64_t until, int64_t *n,

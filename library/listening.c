@@ -143,20 +143,25 @@ static int64_t rows_for(const llm_eye *e, int64_t n_made) {
     return least;
 }
 
-/* Returns how many samples a sound may have: those whose rows fit into the context, of which the last window may be cut unless the ear hears
- * whole ones, and no more than memory is meant for. */
-static int64_t most_samples(const llm_eye *e) {
+/* Returns how many samples may become so many rows, with the silence around them: the last window may be cut unless the ear hears
+ * whole ones, and there are no more than memory is meant for. */
+static int64_t samples_for(const llm_eye *e, int64_t n_rows) {
     const int64_t n_window = e->n_most, step = rule_of(e)->step,
                   n_made = llm_eye_rows_made(e, n_window),
-                  rest = rule_of(e)->whole ? 0 : rows_for(e, e->n_ctx % n_made),
-                  n = (e->n_ctx / n_made * n_window + rest) * step,
+                  rest = rule_of(e)->whole ? 0 : rows_for(e, n_rows % n_made),
+                  n = (n_rows / n_made * n_window + rest) * step,
                   most = MOST_SECONDS * rule_of(e)->rate, windows = MOST_WINDOWS * n_window * step,
                   least = n < most ? n : most;
     return least < windows ? least : windows;
 }
 
-/* Returns how many rows a sound of one sample becomes. */
-static int64_t least_rows(const llm_eye *e) {
+int64_t llm_ear_most_samples(const llm_eye *e, int64_t n_rows) {
+    const llm_arch_sound *s = rule_of(e);
+    const int64_t n = (samples_for(e, n_rows) - s->trail) / s->unit * s->unit - s->lead;
+    return n > 0 ? n : 0;
+}
+
+int64_t llm_ear_least_rows(const llm_eye *e) {
     const llm_arch_sound *s = rule_of(e);
     const int64_t least = s->lead + 1 > s->shortest ? s->lead + 1 : s->shortest,
                   n = (least + s->unit - 1) / s->unit * s->unit + s->trail;
@@ -319,13 +324,13 @@ static ggl_status fill_sound(heard *h, int64_t n, ggl_error *err) {
 static ggl_status read_all(const llm_eye *e, heard *h, llm_sound *from, const char *name,
                            ggl_error *err) {
     const llm_arch_sound *s = rule_of(e);
-    const int64_t most = (most_samples(e) - s->trail) / s->unit * s->unit;
+    const int64_t most = s->lead + llm_ear_most_samples(e, e->n_ctx);
     int64_t got = 1;
     if (most <= s->lead)
         return ggl_fail(err, GGL_LIMIT,
                         "%s: the shortest sound takes %" PRId64 " tokens, and the context has "
                         "%" PRId64 ": open the model with more (n_ctx, or -c)",
-                        name, least_rows(e), e->n_ctx);
+                        name, llm_ear_least_rows(e), e->n_ctx);
     ggl_status st = fill_sound(h, s->lead, err);
     h->n = s->lead;
     while (st == GGL_OK && got > 0 && h->n <= most)

@@ -174,6 +174,13 @@ bool llm_eye_hears(const llm_eye *e) {
     return e && (e->rows[e->input].sound.rate > 0 || llm_eye_hears(e->other));
 }
 
+const llm_arch_sound *llm_eye_sound(const llm_eye *e) {
+    for (; e; e = e->other)
+        if (e->rows[e->input].sound.rate > 0)
+            return &e->rows[e->input].sound;
+    return NULL;
+}
+
 ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind, llm_eye **out,
                         ggl_error *err) {
     const llm_eye_kind *has = c->eye ? c->eye->kind : NULL;

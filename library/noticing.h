@@ -79,6 +79,12 @@ bool llm_eye_digest(const char *hex, uint8_t id[LLM_MEDIA_ID]);
 const llm_marks *llm_eye_marks(const llm_eye *e);
 bool llm_eye_sees(const llm_eye *e); /* pictures; NULL: it does not */
 bool llm_eye_hears(const llm_eye *e);
+/* How the ear wants sound; NULL: there is no ear. e may be NULL. */
+const llm_arch_sound *llm_eye_sound(const llm_eye *e);
+/* The most samples of a sound that becomes so many rows at most; 0: no sound has so few. */
+int64_t llm_ear_most_samples(const llm_eye *ear, int64_t n_rows);
+/* How many rows the shortest sound becomes. */
+int64_t llm_ear_least_rows(const llm_eye *ear);
 /* Sets how these are read. most: of a text; 0: any number. */
 void llm_eye_set_marks(llm_eye *e, int64_t most);
 /* Appends a text that stands beside rows; {n} in it is the end of a line, {y} and {x} are numbers, and {0}, {1} .. the rows from the id `row` on, downwards; 0: there

@@ -19,6 +19,7 @@
 #include "copies.h"
 #include "guessing.h"
 #include "llm/internal/chat.h"
+#include "llm/internal/engine.h"
 #include "llm/internal/file_sampling.h"
 #include "llm/internal/head.h"
 #include "llm/internal/pooling.h"
@@ -124,6 +125,18 @@ ggl_status llm_context_open(llm_context *c, const llm_opening *o, llm_opened unt
 /* Opens the model that finds speech (llm_transcribe_params.vad_model) for a context that is open, so that one that is of no use is refused before a sound comes. llm_transcribe
  * opens it otherwise. GGL_UNSUPPORTED: the context's model does not hear, or the other one finds no speech, or at another rate; statuses of llm_open. */
 GGL_NODISCARD ggl_status llm_context_open_voice(llm_context *c, const char *path, ggl_error *err);
+/* How a caller whose engine runs in a thread of its own lets a text model with an ear write down a sound. */
+typedef struct llm_transcribe_way {
+    /* Runs a sequence to its end, of which its `ended` was told when this returns. GGL_CANCELLED: it is not wanted any more; statuses of llm_engine_add. */
+    ggl_status (*run)(void *ctx, const llm_sequence_params *p, ggl_error *err);
+    /* Are called before and after each use of the ear, which one thread at a time may use. */
+    void (*enter)(void *ctx), (*leave)(void *ctx);
+    void *ctx;
+} llm_transcribe_way;
+/* llm_transcribe of such a model, in a thread that leaves the context's session alone. */
+GGL_NODISCARD ggl_status llm_transcribe_by(llm_context *c, const char *path,
+                                           const llm_transcribe_params *params,
+                                           const llm_transcribe_way *way, ggl_error *err);
 /* True for a model that finds speech, by its keys. */
 bool llm_finds_speech(const llm_model *m);
 /* What a model notices beside text. */

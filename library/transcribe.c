@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dictating.h"
 #include "hearing.h"
+#include "noticing.h"
 #include "opening.h"
 #include "voice.h"
 #include "ggl/internal/alloc.h"
@@ -578,6 +580,40 @@ static ggl_status write_all(transcriber *t, ggl_error *err) {
     return st;
 }
 
+/* llm_transcribe of a model whose tokens read rows of the sound. */
+static ggl_status transcribe(transcriber *t, const char *path, ggl_error *err) {
+    ggl_status st = t->c->stages ? check_texts(t, err) : GGL_OK;
+    if (st == GGL_OK)
+        st = llm_hearing_open(&t->h, t->c, path, &t->p, err);
+    if (st == GGL_OK)
+        st = open_tokens(t, err);
+    if (st == GGL_OK)
+        st = choose_language(t, err);
+    if (st == GGL_OK)
+        st = read_prompt(t, err);
+    t->first = st == GGL_OK && !t->h.has_parts ? llm_hearing_rows_in(&t->h, t->p.offset) : 0;
+    t->until = st == GGL_OK && t->p.duration > 0 && !t->h.has_parts
+                   ? t->first + llm_hearing_rows_in(&t->h, t->p.duration)
+                   : INT64_MAX;
+    return st == GGL_OK ? write_all(t, err) : st;
+}
+
+static void free_all(transcriber *t) {
+    llm_hearing_close(&t->h);
+    llm_speech_decoder_free(t->decoder);
+    llm_speech_tokens_fini(&t->tokens);
+    llm_tokens_fini(&t->text.ids);
+    llm_tokens_fini(&t->said);
+    ggl_free(t->prompt);
+    llm_speech_words_fini(&t->words);
+    ggl_free(t->piece.s);
+    ggl_free(t->raw.s);
+    ggl_free(t->segment);
+    ggl_free(t->placed);
+    ggl_free(t->given);
+    ggl_free(t->word_text.s);
+}
+
 ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe_params *params,
                           ggl_error *err) {
     transcriber t = {.c = c};
@@ -589,39 +625,21 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
         st = llm_context_take(c, err);
     if (st == GGL_OK)
         st = llm_context_clear(c, err);
-    if (st == GGL_OK && c->stages)
-        st = check_texts(&t, err);
     if (st == GGL_OK)
-        st = llm_hearing_open(&t.h, c, path, &t.p, err);
-    if (st == GGL_OK)
-        st = open_tokens(&t, err);
-    if (st == GGL_OK)
-        st = choose_language(&t, err);
-    if (st == GGL_OK)
-        st = read_prompt(&t, err);
-    t.first = st == GGL_OK && !t.h.has_parts ? llm_hearing_rows_in(&t.h, t.p.offset) : 0;
-    t.until = st == GGL_OK && t.p.duration > 0 && !t.h.has_parts
-                  ? t.first + llm_hearing_rows_in(&t.h, t.p.duration)
-                  : INT64_MAX;
-    if (st == GGL_OK)
-        st = write_all(&t, err);
+        st = !c->stages && llm_eye_sound(c->eye) ? llm_dictate(c, path, &t.p, NULL, err)
+                                                 : transcribe(&t, path, err);
     c->run.finish = st == GGL_OK          ? LLM_FINISH_END
                     : st == GGL_CANCELLED ? LLM_FINISH_CANCELLED
                                           : LLM_FINISH_ERROR;
-    llm_hearing_close(&t.h);
-    llm_speech_decoder_free(t.decoder);
-    llm_speech_tokens_fini(&t.tokens);
-    llm_tokens_fini(&t.text.ids);
-    llm_tokens_fini(&t.said);
-    ggl_free(t.prompt);
-    llm_speech_words_fini(&t.words);
-    ggl_free(t.piece.s);
-    ggl_free(t.raw.s);
-    ggl_free(t.segment);
-    ggl_free(t.placed);
-    ggl_free(t.given);
-    ggl_free(t.word_text.s);
+    free_all(&t);
     return st;
+}
+
+ggl_status llm_transcribe_by(llm_context *c, const char *path, const llm_transcribe_params *params,
+                             const llm_transcribe_way *way, ggl_error *err) {
+    transcriber t = {.c = c};
+    const ggl_status st = read_params(&t, params, err);
+    return st == GGL_OK ? llm_dictate(c, path, &t.p, way, err) : st;
 }
 
 const char *llm_language_name(const char *code) {

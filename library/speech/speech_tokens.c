@@ -52,6 +52,14 @@ const char *llm_speech_language_name(const char *code) {
     return NULL;
 }
 
+const char *llm_speech_code_of(const char *name, size_t n) {
+    for (int k = 0; k < N_LANGUAGES; k++)
+        for (int i = 0; i < 2; i++)
+            if (strlen(languages[k][i]) == n && ggl_case_compare_n(languages[k][i], name, n) == 0)
+                return languages[k][0];
+    return NULL;
+}
+
 int32_t llm_speech_find_language(const speech_tokens *t, const char *name) {
     for (int k = 0; k < N_LANGUAGES; k++)
         name = ggl_case_compare(languages[k][1], name) == 0 ? languages[k][0] : name;

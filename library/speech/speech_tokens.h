@@ -56,6 +56,8 @@ GGL_INTERNAL_API const char *llm_speech_language_code(const speech_tokens *t, in
                                                       size_t *n);
 /* The name of the language with this code, such as "english"; NULL: it is not known. */
 const char *llm_speech_language_name(const char *code);
+/* The code of the language with this code or name, in any case; NULL: it is not known. */
+const char *llm_speech_code_of(const char *name, size_t n);
 /* Returns the token of a language by its code or its name, in any case; -1: the model has none. */
 GGL_INTERNAL_API int32_t llm_speech_find_language(const speech_tokens *t, const char *name);
 

@@ -60,6 +60,7 @@ static int open_model(job *j) {
     const options *o = &j->o;
     j->opening = open_options_opening(&j->o.open);
     j->opening.cancelled = is_stopped;
+    j->opening.no_chat = false; /* of a text model with an ear */
     llm_session_params *sp = &j->opening.session;
     sp->n_slots = o->tokens || o->dump ? 1 : most_texts(o);
     sp->n_rows = larger(sp->n_slots, 16);
@@ -69,10 +70,36 @@ static int open_model(job *j) {
     return tool_open_named(&j->ctx, TOOL, &j->opening);
 }
 
-static int check_model(const job *j) {
+/* True if the tokens of the model read rows of the sound, as those of Whisper; else it is a text model, which needs an ear. */
+static bool reads_sound(const job *j) {
     const llm_arch *arch = llm_model_arch(llm_opened_model(j->ctx));
-    if (llm_arch_reads_rows(arch) && llm_arch_reads_text(arch))
+    return llm_arch_reads_rows(arch) && llm_arch_reads_text(arch);
+}
+
+/* A text model writes one text at a time, in a context as long as fits. */
+static int check_text_model(job *j) {
+    const options *o = &j->o;
+    if (o->dump || o->tokens)
+        return tool_error(TOOL, 2,
+                          "%s is for models such as Whisper; `llm-embed --mmproj FILE --audio "
+                          "SOUND --dump` shows what an ear reads and makes",
+                          o->dump ? "--dump" : "--tokens");
+    if (j->opening.params.words)
+        return tool_error(TOOL, 1,
+                          "%s does not show when words are said: --word-timestamps needs a model "
+                          "such as Whisper",
+                          j->opening.path);
+    j->opening.session.n_slots = 1;
+    j->opening.n_ctx_is_most = j->opening.params.n_ctx <= 0;
+    return -1;
+}
+
+static int check_model(job *j) {
+    const llm_arch *arch = llm_model_arch(llm_opened_model(j->ctx));
+    if (reads_sound(j))
         return -1;
+    if (j->opening.params.mmproj && !llm_arch_reads_rows(arch))
+        return check_text_model(j);
     if (llm_finds_speech(llm_opened_model(j->ctx)))
         return tool_error(TOOL, 1,
                           "%s finds speech, and writes nothing down: --vad-model is for it, beside "
@@ -80,7 +107,7 @@ static int check_model(const job *j) {
                           j->opening.path);
     return tool_error(TOOL, 1,
                       "%s does not hear: its architecture (%s) reads %s; llm-transcribe needs a "
-                      "model such as Whisper",
+                      "model such as Whisper, or an ear beside a text model (--mmproj)",
                       j->opening.path, llm_model_family(llm_opened_model(j->ctx)),
                       llm_arch_reads_rows(arch) ? "rows, such as those of a picture" : "texts");
 }
@@ -148,6 +175,14 @@ static int check_paths(const void *ctx) {
     return code < 0 && o->folder && o->sounds.n > 0 ? check_folder(o) : code;
 }
 
+/* What --mmproj names may be an eye alone, or of no use. */
+static int check_ear(const job *j) {
+    return reads_sound(j) || llm_context_facts(j->ctx)->hears
+               ? -1
+               : tool_error(TOOL, 1, "%s makes no rows of sounds: llm-transcribe needs an ear",
+                            j->opening.params.mmproj);
+}
+
 static int open_voice(const job *j) {
     ggl_error err = {0};
     const char *path = j->o.vad_model;
@@ -158,7 +193,11 @@ static int open_voice(const job *j) {
 
 static int prepare(job *j) {
     open_options *open = &j->o.open;
-    int code = open_options_get_model(TOOL, open, check_paths, &j->o);
+    int code = check_paths(&j->o);
+    if (code < 0)
+        code = tool_hub_get_seeing(TOOL, &open->hub, &open->how.path, &open->how.params.mmproj);
+    if (code < 0 && open->hub.path[0])
+        code = check_paths(&j->o);
     if (code < 0 && !open->how.path) {
         open->how.path = "builtin:words";
         tool_note(TOOL,
@@ -174,6 +213,8 @@ static int prepare(job *j) {
         code = tool_open_weights(j->ctx, TOOL, &j->opening, NULL, NULL);
     if (code < 0)
         code = tool_open_context(j->ctx, TOOL, &j->opening, NULL, LLM_OPENED_ALL);
+    if (code < 0)
+        code = check_ear(j);
     return code < 0 ? open_voice(j) : code;
 }
 

@@ -132,6 +132,8 @@ int transcribe_options_read(options *o, int argc, char **argv) {
          .help = "of --raw (default: the model's, mostly 16000)"},
         {"--raw-channels", ARG_INT, &o->raw_channels, .value = "N", .min = 1, .max = 64,
          .help = "of --raw (default 1)"},
+        {NULL, .help = "a text model with an ear"},
+        OPEN_ROWS(SEES),
         {NULL, .help = "output"},
         {"-o --output", ARG_STRING, &o->out, .value = "FILE",
          .help = "the file to write; .srt, .vtt, .json and .txt choose the format, and a name "

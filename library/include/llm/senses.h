@@ -155,7 +155,8 @@ static inline llm_transcribe_params llm_transcribe_default(void) {
     return p;
 }
 
-/* Writes down the speech of a file of sound (path, "-": standard input), with a model that hears. The kinds are those of llm_audio. Sound of any length is read in windows, as the model was trained to, in little memory. The sequence is empty
+/* Writes down the speech of a file of sound (path, "-": standard input), with a model that hears: one such as Whisper, or a text model with an ear (llm_open_params.mmproj), which is asked as the ear's
+ * descriptor says. Of llm_transcribe_params, such a model does not read no_times, no_context, n_beams, n_best and the thresholds; a piece is a part of the sound that it heard at once. The kinds are those of llm_audio. Sound of any length is read in windows, as the model was trained to, in little memory. The sequence is empty
  * afterwards. GGL_UNSUPPORTED: the model does not hear, or the kind of sound; GGL_USAGE: params are wrong, there is neither a path nor data, or the model does not know the
  * language; GGL_LIMIT: the context is too small; GGL_FORMAT: the sound is damaged; GGL_CANCELLED, GGL_IO, GGL_NOMEM, GGL_DEVICE. */
 GGL_API GGL_NODISCARD ggl_status llm_transcribe(llm_context *c, const char *path,

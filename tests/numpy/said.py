@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Sounds that text models with an ear write down: small models with weights from seeds, whose answers to a request for a transcription transformers wrote into ./said.txt
+(../real/said_lines.py), by llm-transcribe, llm-server and Python; and what llm-transcribe asks a model of each other family, beside a pass in numpy.
+
+    said.py --transcribe LLM_TRANSCRIBE [--server LLM_SERVER] [--library LIBLLM] --dir FOLDER [NAME ..]
+
+Exit code 0, 1.
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import types
+import wave
+
+import numpy as np
+
+import ear_kinds
+import eye_kinds
+import eye_texts
+import eyes
+import gguf
+import late_senses
+from eye_texts import byte_names
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "../server"))
+from running import Server  # noqa: E402
+
+
+def tokenizer(words, plain=()):
+    """A tokenizer.json: bytes, and words behind them, which are control tokens unless they are plain."""
+    add = [{"id": 256 + i, "content": w, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": w not in plain} for i, w in enumerate(words)]
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": add, "normalizer": None, "pre_tokenizer": level, "post_processor": None, "decoder": level,
+            "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
+                      "vocab": {name: i for i, name in enumerate(byte_names())}, "merges": []}}
+
+
+class Check(late_senses.Check):
+    def tell(self, name, ok, what=""):
+        super().tell(name, ok, "" if ok else what)
+
+    def __init__(self, a):
+        super().__init__(None, None, None, a.server, a.dir)
+        self.transcribe, self.library = a.transcribe, a.library
+
+    def write_model(self, line):
+        folder = self.write_folder(line, False)
+        files = {"tekken.json": late_senses.TEKKEN} if line.get("tekken") else {
+            "tokenizer.json": tokenizer(line["words"], line.get("plain", ())), "tokenizer_config.json": {"chat_template": line["template"]},
+            "generation_config.json": {"eos_token_id": line["end"]}}
+        for name, content in files.items():
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                json.dump(content, f)
+        return folder
+
+    def json_of(self, *words):
+        return json.loads(self.run(self.transcribe, "--format", "json", *words))
+
+    def line(self, line):
+        folder = self.write_model(line)
+        for ask in line["asks"]:
+            path, want = self.write_medium("sound", ask["size"]), ask["ids"]
+            flags = [x for flag in ("language", "prompt") if flag in ask for x in ("--" + flag, ask[flag])] + ["--translate"] * (ask.get("task") == "translate")
+            got = [i for s in self.json_of("-m", folder, *flags, path)["segments"] for i in s["tokens"]]
+            self.tell(f"{line['name']}: {ask['size'][0]} samples {' '.join(flags)}".rstrip(), (got if ask["ended"] else got[: len(want)]) == want, "" if got[: len(want)] == want else f"{got}, not {want}")
+            self.same_elsewhere(line["name"], ("-m", folder), path, ask)
+        shutil.rmtree(folder)
+
+    def same_elsewhere(self, name, model, path, ask):
+        """llm-server and Python write what llm-transcribe writes."""
+        flags = [x for flag in ("language", "prompt") if flag in ask for x in ("--" + flag, ask[flag])] + ["--translate"] * (ask.get("task") == "translate")
+        want = [(s["text"], s["tokens"]) for s in self.json_of(*model, *flags, path)["segments"]]
+        if self.server:
+            where = "/v1/audio/" + ("translations" if ask.get("task") == "translate" else "transcriptions")
+            fields = {"response_format": "verbose_json"} | {f: ask[f] for f in ("language", "prompt") if f in ask}
+            with Server([self.server, *model, "-np", "2"]) as server:
+                got = self.posted(server, where, path, fields)
+                self.tell(f"{name}: llm-server", [(s["text"], s["tokens"]) for s in got["segments"]] == want, f"{got}, not {want}")
+        if self.library:
+            code = ("import json, sys, ggml_lite\nm = ggml_lite.Model(sys.argv[1], **json.loads(sys.argv[3]))\n"
+                    "print(json.dumps([[p.text, list(p.tokens)] for p in m.transcribe(sys.argv[2], **json.loads(sys.argv[4]))]))")
+            more = {"mmproj": model[3] if len(model) > 2 else model[1]}
+            how = {f: ask[f] for f in ("language", "prompt") if f in ask} | ({"translate": True} if ask.get("task") == "translate" else {})
+            env = dict(os.environ, PYTHONPATH=os.path.join(HERE, "../../python/src"), GGML_LITE_LIBRARY=self.library)
+            done = subprocess.run([sys.executable, "-c", code, model[1], path, json.dumps(more), json.dumps(how)], capture_output=True, text=True, env=env)
+            got = [tuple(p) for p in json.loads(done.stdout)] if done.returncode == 0 else done.stderr
+            self.tell(f"{name}: Python", got == want, f"{got}, not {want}")
+
+    @staticmethod
+    def posted(server, where, path, fields):
+        with open(path, "rb") as f:
+            sound = f.read()
+        body = b"".join(f'--X\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n'.encode() for k, v in fields.items())
+        body += b'--X\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n' + sound + b"\r\n--X--\r\n"
+        status, _, text = server.request("POST", where, body, {"Content-Type": "multipart/form-data; boundary=X"})
+        return json.loads(text) if status == 200 else {"segments": [], "status": status, "error": text}
+
+    # --- beside a pass in numpy
+
+    def ear(self, kind, words, template, prompt):
+        """A made-up ear of a family and its text model; prompt: the text around a sound, of a language and words to expect."""
+        g = np.random.default_rng(4)
+        eye_texts.WORDS.clear()
+        ear = ear_kinds.KINDS[kind](g)
+        for one in words:
+            eye_kinds.word(one)
+        text = eye_texts.Llama(g, ear)
+        gguf.write(self.at("text"), text.meta | ({"tokenizer.chat_template": template} if template else {}), text.w)
+        gguf.write(self.at("ear"), ear.meta, ear.w)
+        for more in ({}, {"language": "de"}, {"prompt": "Tool"}, {"task": "translate"}):
+            x = sound(9000)
+            path, asked = self.wav(x), prompt(more)
+            flags = [x for flag in ("language", "prompt") if flag in more for x in ("--" + flag, more[flag])] + ["--translate"] * ("task" in more)
+            if asked is None:
+                done = subprocess.run([self.transcribe, "-m", self.at("text"), "--mmproj", self.at("ear"), *flags, path], capture_output=True, text=True)
+                self.tell(f"{kind}: {' '.join(flags)} is refused", done.returncode == 1 and ("takes no prompt" in done.stderr or "chat template" in done.stderr), done.stderr)
+                continue
+            got = [i for s in self.json_of("-m", self.at("text"), "--mmproj", self.at("ear"), *flags, path)["segments"] for i in s["tokens"]][:8]
+            want = self.greedy(text, ear, asked, x)
+            self.tell(f"{kind}: {' '.join(flags) or 'a sound'}", got == want, f"{got}, not {want}")
+        self.same_elsewhere(kind, ("-m", self.at("text"), "--mmproj", self.at("ear")), path, {"language": "de"})
+
+    @staticmethod
+    def greedy(text, ear, prompt, x, n=8):
+        parts, out = eyes.parts_of(ear, prompt, [x]), []
+        while len(out) < n:
+            out.append(int(text.logits(parts + out)[-1].argmax()))
+        return out
+
+    def wav(self, x):
+        path = self.at("wav")
+        with wave.open(path, "wb") as w:
+            w.setparams((1, 2, 16000, 0, "NONE", ""))
+            w.writeframes(np.round(x * 32768).clip(-32768, 32767).astype("<i2").tobytes())
+        return path
+
+    def parts(self):
+        """A sound that is longer than fits is cut where it is quiet, and each part is a piece with its times."""
+        g = np.random.default_rng(4)
+        eye_texts.WORDS.clear()
+        ear = ear_kinds.Voxtral(g)
+        for one in ("[TRANSCRIBE]", "[INST]", "[/INST]"):
+            eye_kinds.word(one)
+        text = eye_texts.Llama(g, ear)
+        gguf.write(self.at("text"), text.meta, text.w)
+        gguf.write(self.at("ear"), ear.meta, ear.w)
+        each = 2 * ear.n_pos * 160, -(-ear.n_pos // 4)  # samples of a window, and its rows
+        most = 128 // each[1] * each[0]
+        x = sound(most + most // 2)
+        quiet = most - 16000, most - 14000  # near the end of the first part
+        x[quiet[0] : quiet[1]] = 0
+        model = ("-m", self.at("text"), "--mmproj", self.at("ear"), "-c", "256")
+        got = self.json_of(*model, self.wav(x))["segments"]
+        ok = len(got) == 2 and got[0]["start"] == 0 and abs(got[1]["end"] - len(x) / 16000) < 0.01 and got[0]["end"] == got[1]["start"] and \
+            quiet[0] / 16000 < got[0]["end"] < quiet[1] / 16000
+        self.tell("a sound in two parts, cut where it is quiet", ok, f"{[(s['start'], s['end']) for s in got]}, {np.array(quiet) / 16000}")
+        if ok:
+            at = cut(x, most)
+            for k, part in enumerate((x[:at], x[at:])):
+                want = self.greedy(text, ear, "[INST]<__media__>[/INST][TRANSCRIBE]", part)
+                self.tell(f"its part {k + 1}", got[k]["tokens"][:8] == want, f"{got[k]['tokens'][:8]}, not {want}")
+        srt = self.run(self.transcribe, *model, "--format", "srt", self.wav(x))
+        self.tell("subtitles", srt.count("-->") == 2, srt)
+        later = self.json_of(*model, "--offset", "1", "--duration", "2", self.wav(x))["segments"]
+        self.tell("an offset and a duration", [(s["start"], s["end"]) for s in later] == [(1, 3)] and later[0]["tokens"][:8] == self.greedy(text, ear, "[INST]<__media__>[/INST][TRANSCRIBE]", x[16000:48000]), later)
+        for words, said in ((("--offset", "1000"), "the sound ends before 1000 seconds"), (("-c", "8"), "the shortest sound takes"), (("-l", "xx"), "the language 'xx' is not known"),
+                            (("--word-timestamps", "--format", "json"), "needs a model such as Whisper"), (("--dump", "mel", "-o", self.at("npy")), "is for models such as Whisper")):
+            done = subprocess.run([self.transcribe, *model[: 4 if "-c" in words else 6], *words, self.wav(x)], capture_output=True, text=True)
+            self.tell(f"refused: {' '.join(words[:2])}", done.returncode in (1, 2) and said in done.stderr, done.stderr)
+
+    # --- answers
+
+    def answers(self):
+        """What of an answer is said, of text models that write one text, word after word."""
+        for name, token, words, want in (
+                ("qwen3a", "<asr_text>", ("language", " German", "<asr_text>", "Guten", " Tag "), ("Guten Tag", "german")),
+                ("qwen3a", "<asr_text>", ("language", " None", "<asr_text>", "Guten"), ("Guten", None)),
+                ("qwen3a", "<asr_text>", ("Guten", " Tag"), ("Guten Tag", None)),
+                ("audio-flamingo3", "<sound>", ("The spoken content", " of the audio is", ' "Guten', " Tag.", '".'), ("Guten Tag.", None))):
+            line = next(x for x in late_senses.lines() if x["name"] == name)
+            folder = self.write_folder(line, False)
+            self.write_chain(line["n_row"], [token], words)
+            path = self.write_medium("sound", [20000])
+            got = self.json_of("-m", self.at("text"), "--mmproj", folder, path)
+            ok = got["text"].strip() == want[0] and got["language"] == ({"german": "de"}.get(want[1], want[1]))
+            self.tell(f"{name}: {''.join(words)}", ok, f"{got['text']!r}, {got['language']}, not {want}")
+            if self.server and want[1]:
+                with Server([self.server, "-m", self.at("text"), "--mmproj", folder]) as server:
+                    told = self.posted(server, "/v1/audio/transcriptions", path, {"response_format": "verbose_json"})
+                    self.tell(f"{name}: llm-server", (told.get("text"), told.get("language")) == want, told)
+            shutil.rmtree(folder)
+
+    def write_chain(self, n, tokens, words):
+        """A text model that writes these words behind a line break, and then ends."""
+        eye_texts.WORDS.clear()
+        words = [*words, "<|end|>"]
+        for one in (*tokens, *words):
+            eye_kinds.word(one)
+        g = np.random.default_rng(6)
+        text = eye_texts.Llama(g, types.SimpleNamespace(n_text=n, n_deep=0, fit_text=lambda text: None))
+        ids = [10] + [256 + eye_texts.WORDS.index(one) for one in words]
+        for k in text.w:
+            text.w[k] *= not k.endswith(("attn_output.weight", "ffn_down.weight"))
+        embd = text.w["token_embd.weight"][ids[:-1]].astype(float)
+        embd /= np.sqrt((embd**2).mean(1, keepdims=True))
+        output = np.zeros((text.n_vocab, n))
+        output[ids[1:]] = 10 * np.linalg.pinv(embd).T[: len(ids) - 1]
+        text.w["output.weight"], text.w["output_norm.weight"] = output.astype(np.float32), np.ones(n, np.float32)
+        plain = [one in words and not one.startswith("<") for one in eye_texts.WORDS]
+        gguf.write(self.at("text"), text.meta | {
+            "tokenizer.ggml.token_type": [1] * 256 + [4 if p else 3 for p in plain], "tokenizer.ggml.eos_token_id": ids[-1],
+            "tokenizer.chat_template": "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{{ '\n' }}"}, text.w)
+
+
+def sound(n):
+    """Noise that is nowhere as quiet as zeros."""
+    g = np.random.default_rng(n)
+    x = 0.2 * g.normal(size=n) * (1 + 0.5 * np.sin(np.arange(n) * 0.001))
+    return np.clip(np.round(x * 32768), -32768, 32767) / 32768
+
+
+def cut(x, most, rate=16000):
+    """Where a sound is cut of which so many samples fit."""
+    n, first = rate // 10, most - min(5 * rate, most // 2)
+    energy, least, at = 0.0, 0.0, most
+    for i in range(first, most):
+        energy += x[i] ** 2 - (x[i - n] ** 2 if i >= first + n else 0)
+        if i + 1 >= first + n and (at == most or energy <= least):
+            least, at = energy, i + 1 - n // 2
+    return at
+
+
+DEFAULT = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}<|assistant|>"
+
+
+def plain_prompt(more):
+    """What a model is asked that has no form of its own."""
+    ask = "Translate what is said into English, and write nothing else." if "task" in more else "Write down what is said, and nothing else."
+    ask += " The language is German." if "language" in more else ""
+    return f"<|user|><__media__>{ask}" + (f" These words may be said, or came before: {more['prompt']}" if "prompt" in more else "") + "<|assistant|>"
+
+
+def voxtral_prompt(more):
+    return None if "prompt" in more or "task" in more else "[INST]<__media__>[/INST]" + ("lang:de" if "language" in more else "") + "[TRANSCRIBE]"
+
+
+def lines():
+    with open(os.path.join(HERE, "said.txt"), encoding="utf-8") as f:
+        for text in f:
+            yield json.loads(text)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cli")  # of all tests here
+    for name in ("transcribe", "dir"):
+        p.add_argument("--" + name, required=True)
+    p.add_argument("--server")
+    p.add_argument("--library")
+    p.add_argument("names", nargs="*")
+    a = p.parse_args()
+    check = Check(a)
+    try:
+        for line in lines():
+            if not a.names or line["name"] in a.names:
+                check.line(line)
+        for name, run in (("voxtral", lambda: check.ear("voxtral", ("[TRANSCRIBE]", "[INST]", "[/INST]"), None, voxtral_prompt)),
+                          ("ultravox", lambda: check.ear("ultravox", ("<|user|>", "<|assistant|>"), DEFAULT, plain_prompt)),
+                          ("qwen2a", lambda: check.ear("qwen2a", ("<|user|>", "<|assistant|>"), DEFAULT, plain_prompt)), ("parts", check.parts), ("answers", check.answers)):
+            if not a.names or name in a.names:
+                run()
+    finally:
+        for file in os.listdir(a.dir):
+            if file.startswith(f"late-senses-{os.getpid()}."):
+                path = os.path.join(a.dir, file)
+                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+    return int(check.failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
