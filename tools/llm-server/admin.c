@@ -175,7 +175,7 @@ void admin_slots(server *s, const http_request *q, http_reply *r) {
         .status = 503, .type = "overloaded", .message = "no slot available"};
     const char *fails = q->parameter(q, "fail_on_no_slot");
     slots_ctx c = {.s = s};
-    if (s->speech)
+    if (s->facts.hears)
         put_speech_slot(&c);
     else
         c.out.failed = !server_on_engine(s, put_slots, &c);
@@ -248,7 +248,7 @@ void admin_slot(server *s, const http_request *q, http_reply *r) {
     slot_request x = {.s = s, .memory = models_memory(model_table(s->model_row))};
     ggl_error err = {0};
     ggl_status st = s->o->slot_path ? GGL_OK : GGL_UNSUPPORTED;
-    if (st == GGL_OK && s->speech)
+    if (st == GGL_OK && s->facts.hears)
         st = ggl_fail(&err, GGL_UNSUPPORTED, "a model that hears keeps nothing of a sound");
     if (st == GGL_OK)
         st = slot_read_target(&x, q->path, q->parameter(q, "action"), &err);

@@ -32,7 +32,7 @@ static void read_numbers(void *ctx, llm_engine *e) {
         n->shared = llm_prompt_folder_get_stats(n->s->prompts);
     n->prompt_rate = rate_get(&n->s->prompt_rate, ggl_os_clock(), n->stats.n_prompt);
     n->drawn_rate = rate_get(&n->s->drawn_rate, ggl_os_clock(), n->stats.n_drawn);
-    if (n->s->speech) { /* whose thread has the session */
+    if (n->s->facts.hears) { /* whose thread has the session */
         size_t n_running, n_waiting;
         turn_queue_count(n->s->speech, &n_running, &n_waiting);
         n->n_running = (int)n_running;

@@ -12,6 +12,7 @@ struct looks {
     turn_queue *eye;     /* one thread: the model looks at one picture at a time */
     turn *at;            /* the turn that runs there; on its thread */
     turn_queue *fetcher; /* NULL: nothing is fetched */
+    os_mutex lock;       /* of the eye and the ear */
 };
 
 /* What the server keeps of a request's pictures: ask.looked. */
@@ -153,6 +154,7 @@ static void run(turn *t) {
     looks *l = k->s->looks;
     ask *a = k->a;
     ggl_status st = GGL_OK;
+    looks_enter(l);
     l->at = t;
     looked *kept = ggl_calloc(1, sizeof *kept + a->n_images * sizeof *kept->mark);
     if (kept) {
@@ -171,10 +173,19 @@ static void run(turn *t) {
     }
     ask_drop_files(a);
     l->at = NULL;
+    looks_leave(l);
     if (st == GGL_OK)
         end_look(k);
     else
         fail(k, st);
+}
+
+void looks_enter(looks *l) {
+    ggl_os_mutex_lock(&l->lock);
+}
+
+void looks_leave(looks *l) {
+    ggl_os_mutex_unlock(&l->lock);
 }
 
 bool looks_stops(const looks *l) {
@@ -253,6 +264,7 @@ looks *looks_new(size_t n_most, bool fetches) {
     looks *l = ggl_calloc(1, sizeof *l);
     if (!l)
         return NULL;
+    ggl_os_mutex_init(&l->lock);
     l->eye = turn_queue_new(n_most, 1, "pictures");
     l->fetcher = fetches ? turn_queue_new(n_most, FETCHERS, "pictures") : NULL;
     if (l->eye && (l->fetcher || !fetches))
@@ -274,5 +286,6 @@ void looks_free(looks *l) {
         return;
     turn_queue_free(l->fetcher);
     turn_queue_free(l->eye);
+    ggl_os_mutex_destroy(&l->lock);
     ggl_free(l);
 }

@@ -78,10 +78,13 @@ static void serve(server *s) {
         goes_on = !is_ending(s);
     }
     looks_end(s->looks);
-    turn_queue_end(s->speech);
+    if (s->facts
+            .hears) /* its thread has the session; that of an ear waits for texts in the engine */
+        turn_queue_end(s->speech);
     read_messages(s); /* those that came before the end; what they begin ends with the engine */
     llm_engine_free(e);
     s->engine = NULL;
+    turn_queue_end(s->speech);
     answers_end(s->answers);
 }
 

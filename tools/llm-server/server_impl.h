@@ -101,6 +101,9 @@ void looks_end(looks *l);
 void looks_free(looks *l); /* after its end; NULL is fine */
 /* True if the eye is to give up the picture at which it looks. On its thread. */
 bool looks_stops(const looks *l);
+/* Around each use of the eye or ear by others than the thread that looks. */
+void looks_enter(looks *l);
+void looks_leave(looks *l);
 
 /* --- server.c --- */
 

@@ -85,7 +85,7 @@ static bool on_load(void *ctx, size_t done, size_t total) {
 /* Asked between the parts of a step. The answers belong to the engine's thread: devices with threads of their own do not look at them. */
 static bool is_aborted(void *ctx) {
     const server *s = ctx;
-    if (s->speech)
+    if (s->facts.hears && s->speech)
         return s->aborts || (s->hearing && turn_queue_stops(s->speech, s->hearing));
     return s->aborts ||
            (s->engine_thread == ggl_os_thread_number() && answers_run_for_nobody(s->answers));
@@ -370,10 +370,11 @@ static int open_engine(server *s) {
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
-/* A model that finds speech is opened, too. The context writes down sounds on the queue's thread, and the engine's keeps away from it. */
+/* A model that finds speech is opened, too. Of a model such as Whisper, the context writes down sounds on the queue's thread, and the engine's keeps away from it; the texts
+ * of one with an ear run in the engine. */
 static int open_speech(server *s) {
     ggl_error err = {0};
-    if (!hears(s))
+    if (!hears(s) && !s->facts.listens)
         return -1;
     if (s->o->vad_model && llm_context_open_voice(s->ctx, s->o->vad_model, &err) != GGL_OK)
         return tool_error(TOOL, 1, "--vad-model: %s", err.msg);

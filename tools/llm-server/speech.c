@@ -11,6 +11,7 @@
 #include "models.h"
 #include "server_impl.h"
 #include "speech_form.h"
+#include "speech_run.h"
 
 enum { SIGN_SECONDS = 10 }; /* between signs of life in a stream */
 
@@ -255,7 +256,7 @@ static void transcribe(turn *t) {
     server *s = j->s;
     ggl_error err = {0};
     ggl_status st = GGL_CANCELLED;
-    s->hearing = t;
+    s->hearing = s->facts.hears ? t : NULL;
     llm_transcribe_params p = j->ask.how;
     p.each = on_piece;
     p.progress = on_progress;
@@ -278,7 +279,7 @@ static void transcribe(turn *t) {
                                .trims = true};
         speech_text_begin(&j->out);
         speech_text_window(&j->out, p.offset);
-        st = llm_transcribe(j->s->ctx, "file", &p, &err);
+        st = s->facts.hears ? llm_transcribe(s->ctx, "file", &p, &err) : speech_run(s, t, &p, &err);
         const ggl_status closed = close_text(j, j->lacks_room || st == GGL_OK ? &err : NULL);
         st = closed == GGL_OK ? st : closed;
     }
@@ -332,11 +333,12 @@ static speech_vad vad_of(const server *s) {
 }
 
 static void start(server *s, speech_api api, const http_request *q, http_reply *r) {
-    static const api_error deaf = {.status = 501,
-                                   .type = "unsupported",
-                                   .message = "the model reads texts, and hears nothing; name one "
-                                              "that writes down sounds, such as Whisper",
-                                   .param = "model"};
+    static const api_error deaf = {
+        .status = 501,
+        .type = "unsupported",
+        .message = "the model reads texts, and hears nothing; name one "
+                   "that writes down sounds, such as Whisper, or give it an ear (--mmproj)",
+        .param = "model"};
     ggl_error err = {0};
     const char *param = NULL;
     if (!s->speech) {
@@ -357,7 +359,9 @@ static void start(server *s, speech_api api, const http_request *q, http_reply *
     if (st == GGL_OK && j->ask.how.words && !s->facts.has_words) {
         param = "timestamp_granularities[]";
         st = ggl_fail(&err, GGL_UNSUPPORTED,
-                      "\"%s\" must be segment: the model does not show when words are said", param);
+                      "\"%s\" must be segment: the model does not show when words are said, as one "
+                      "such as Whisper does",
+                      param);
     }
     if (st != GGL_OK) {
         const api_error e = api_error_of(st, &err, param);
