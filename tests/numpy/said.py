@@ -7,6 +7,7 @@
 Exit code 0, 1.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import shutil
@@ -23,6 +24,7 @@ import eye_texts
 import eyes
 import gguf
 import late_senses
+import voice
 from eye_texts import byte_names
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -90,14 +92,35 @@ class Check(late_senses.Check):
             got = [tuple(p) for p in json.loads(done.stdout)] if done.returncode == 0 else done.stderr
             self.tell(f"{name}: Python", got == want, f"{got}, not {want}")
 
+    def forms(self, model, path):
+        """What the server's forms ask for, and what it answers chats meanwhile."""
+        whole = self.json_of(*model, path)
+        with Server([self.server, *model, "-np", "2"]) as server:
+            for fields, want in (({"timestamp_granularities[]": "word", "response_format": "verbose_json"}, (400, "does not show when words are said, as one such as Whisper does")),
+                                 ({"prompt": "Tool"}, (400, "takes no prompt")), ({"language": "xx"}, (400, "is not known")), ({"stream": "true"}, (200, "transcript.text.done")),
+                                 ({"response_format": "vtt"}, (200, "WEBVTT")), ({"response_format": "srt"}, (200, "00:00:00,000 -->"))):
+                status, text = self.form(server, "/v1/audio/transcriptions", path, fields)
+                self.tell(f"llm-server: {fields}", (status, want[1] in text.decode()) == (want[0], True), f"{status}: {text}")
+            status, text = self.form(server, "/inference", path, {})
+            self.tell("llm-server: /inference", status == 200 and json.loads(text)["text"].strip() == whole["text"].strip(), text)
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                sounds = [pool.submit(self.posted, server, "/v1/audio/transcriptions", path, {"response_format": "verbose_json"}) for _ in range(3)]
+                texts = [pool.submit(server.post, "/completion", {"prompt": "ab", "n_predict": 40}) for _ in range(5)]
+                same = all([s["tokens"] for s in x.result()["segments"]] == [s["tokens"] for s in whole["segments"]] for x in sounds)
+                self.tell("llm-server: sounds beside texts", same and all(x.result()[0] == 200 for x in texts))
+
+    def posted(self, server, where, path, fields):
+        status, text = self.form(server, where, path, fields)
+        return json.loads(text) if status == 200 else {"segments": [], "status": status, "error": text}
+
     @staticmethod
-    def posted(server, where, path, fields):
+    def form(server, where, path, fields):
         with open(path, "rb") as f:
             sound = f.read()
         body = b"".join(f'--X\r\nContent-Disposition: form-data; name="{k}"\r\n\r\n{v}\r\n'.encode() for k, v in fields.items())
         body += b'--X\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n' + sound + b"\r\n--X--\r\n"
         status, _, text = server.request("POST", where, body, {"Content-Type": "multipart/form-data; boundary=X"})
-        return json.loads(text) if status == 200 else {"segments": [], "status": status, "error": text}
+        return status, text
 
     # --- beside a pass in numpy
 
@@ -122,7 +145,10 @@ class Check(late_senses.Check):
             got = [i for s in self.json_of("-m", self.at("text"), "--mmproj", self.at("ear"), *flags, path)["segments"] for i in s["tokens"]][:8]
             want = self.greedy(text, ear, asked, x)
             self.tell(f"{kind}: {' '.join(flags) or 'a sound'}", got == want, f"{got}, not {want}")
-        self.same_elsewhere(kind, ("-m", self.at("text"), "--mmproj", self.at("ear")), path, {"language": "de"})
+        model = "-m", self.at("text"), "--mmproj", self.at("ear")
+        self.same_elsewhere(kind, model, path, {"language": "de"})
+        if self.server and not template:
+            self.forms(model, path)
 
     @staticmethod
     def greedy(text, ear, prompt, x, n=8):
@@ -167,10 +193,29 @@ class Check(late_senses.Check):
         self.tell("subtitles", srt.count("-->") == 2, srt)
         later = self.json_of(*model, "--offset", "1", "--duration", "2", self.wav(x))["segments"]
         self.tell("an offset and a duration", [(s["start"], s["end"]) for s in later] == [(1, 3)] and later[0]["tokens"][:8] == self.greedy(text, ear, "[INST]<__media__>[/INST][TRANSCRIBE]", x[16000:48000]), later)
+        self.speech_alone(model, x, text, ear)
         for words, said in ((("--offset", "1000"), "the sound ends before 1000 seconds"), (("-c", "8"), "the shortest sound takes"), (("-l", "xx"), "the language 'xx' is not known"),
                             (("--word-timestamps", "--format", "json"), "needs a model such as Whisper"), (("--dump", "mel", "-o", self.at("npy")), "is for models such as Whisper")):
             done = subprocess.run([self.transcribe, *model[: 4 if "-c" in words else 6], *words, self.wav(x)], capture_output=True, text=True)
             self.tell(f"refused: {' '.join(words[:2])}", done.returncode in (1, 2) and said in done.stderr, done.stderr)
+
+    def speech_alone(self, model, x, text, ear):
+        """With a model that finds speech, what it finds is heard as one sound, and the times are those of the whole one."""
+        w = voice.weights(np.random.default_rng(5))
+        with open(self.at("safetensors"), "wb") as f:
+            f.write(voice.safetensors(voice.names(w, "safetensors")))
+        x = np.where(np.arange(len(x)) // 32000 % 2 == 0, x, 0)
+        p = voice.probabilities(w, x)
+        rules = float(np.median(p)), 250, 100, 0, 30
+        found = voice.spans(p, len(x), np.float32(rules[0]), *rules[1:])
+        got = self.json_of(*model[:4], "-vm", self.at("safetensors"), "-vt", str(rules[0]), self.wav(x))["segments"]
+        heard = []
+        for k, (start, end) in enumerate(found):
+            end = min(end + 1600, found[k + 1][0]) if k + 1 < len(found) else end
+            heard.append(np.concatenate([x[start:end], np.zeros(1600 if k + 1 < len(found) else 0)]))
+        want = self.greedy(text, ear, "[INST]<__media__>[/INST][TRANSCRIBE]", np.concatenate(heard))
+        ok = len(found) > 1 and len(got) == 1 and abs(got[0]["start"] - found[0][0] / 16000) < 0.01 and abs(got[0]["end"] - found[-1][1] / 16000) < 0.01
+        self.tell("speech alone", ok and got[0]["tokens"][:8] == want, f"{[(s['start'], s['end'], s['tokens'][:8]) for s in got]}, not {want}, {np.array(found) / 16000}")
 
     # --- answers
 

@@ -112,8 +112,10 @@ static void fail(speech_job *j, ggl_status st, const ggl_error *err) {
                    "shorter one, or allow more time"};
     static const api_error ends = {
         .status = 503, .type = "overloaded", .message = "the server is ending"};
-    /* a sound that was refused, unless the words are about the language */
+    /* a sound that was refused, unless the words are about another field, or the task */
     const char *param = st == GGL_USAGE && strstr(err->msg, "language")                ? "language"
+                        : st == GGL_UNSUPPORTED && strstr(err->msg, "takes no prompt") ? "prompt"
+                        : st == GGL_USAGE && strstr(err->msg, "translates nothing")    ? NULL
                         : st == GGL_FORMAT || st == GGL_UNSUPPORTED || st == GGL_USAGE ? "file"
                                                                                        : NULL;
     const api_error e = api_error_of(st, err, param);
