@@ -21,7 +21,8 @@ static ggl_status no_memory(ggl_error *err) {
 
 static ggl_status does_not_hear(ggl_error *err) {
     return ggl_fail(err, GGL_UNSUPPORTED,
-                    "the model does not hear: its descriptor has no input from sound");
+                    "the model does not hear: its descriptor has no input from sound, and it was "
+                    "opened without an ear (mmproj)");
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

@@ -195,8 +195,9 @@ class Check(late_senses.Check):
         self.tell("an offset and a duration", [(s["start"], s["end"]) for s in later] == [(1, 3)] and later[0]["tokens"][:8] == self.greedy(text, ear, "[INST]<__media__>[/INST][TRANSCRIBE]", x[16000:48000]), later)
         self.speech_alone(model, x, text, ear)
         for words, said in ((("--offset", "1000"), "the sound ends before 1000 seconds"), (("-c", "8"), "the shortest sound takes"), (("-l", "xx"), "the language 'xx' is not known"),
-                            (("--word-timestamps", "--format", "json"), "needs a model such as Whisper"), (("--dump", "mel", "-o", self.at("npy")), "is for models such as Whisper")):
-            done = subprocess.run([self.transcribe, *model[: 4 if "-c" in words else 6], *words, self.wav(x)], capture_output=True, text=True)
+                            (("--word-timestamps", "--format", "json"), "needs a model such as Whisper"), (("--dump", "mel", "-o", self.at("npy")), "is for models such as Whisper"),
+                            (("-m", "builtin:words", "--mmproj", self.at("ear")), "hears by itself: leave out --mmproj"), (("-m", "builtin:shapes", "-mm", "builtin:shapes-eye"), "makes no rows of sounds")):
+            done = subprocess.run([self.transcribe, *model[: 0 if "-m" in words else 4 if "-c" in words else 6], *words, self.wav(x)], capture_output=True, text=True)
             self.tell(f"refused: {' '.join(words[:2])}", done.returncode in (1, 2) and said in done.stderr, done.stderr)
 
     def speech_alone(self, model, x, text, ear):

@@ -97,7 +97,9 @@ static int check_text_model(job *j) {
 static int check_model(job *j) {
     const llm_arch *arch = llm_model_arch(llm_opened_model(j->ctx));
     if (reads_sound(j))
-        return -1;
+        return !j->opening.params.mmproj
+                   ? -1
+                   : tool_error(TOOL, 2, "%s hears by itself: leave out --mmproj", j->opening.path);
     if (j->opening.params.mmproj && !llm_arch_reads_rows(arch))
         return check_text_model(j);
     if (llm_finds_speech(llm_opened_model(j->ctx)))
