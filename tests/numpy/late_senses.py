@@ -22,7 +22,7 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 2e-4
-IN_PIECES = "hunyuan-vl-text", "cogvlm-text"  # texts that are also run in pieces, which end within pictures
+IN_PIECES = "hunyuan-vl-text", "hy-v4-vl-text", "cogvlm-text"  # texts that are also run in pieces, which end within pictures
 
 
 # --- seeds

@@ -230,15 +230,32 @@ def hunyuan(sections=(1, 1, 1, 1)):
     return as_published(Saved("picture", "HunYuanVLForConditionalGeneration", config, processor, ("vit.", "model.vit.", "model.vision_tower."), parts, [[40, 30], [9, 70], [120, 40]]))
 
 
-def hunyuan_whole(*sections):
-    of = turned_whole(hunyuan(sections), HUNYUAN_MARKS, "")
+def hunyuan4():
+    """Hunyuan 4: fewer rows of the model's own, and a text part with latent attention, whose rows an indexer chooses."""
+    of = hunyuan((2, 1, 1))
+    vision = {key: value for key, value in of.config["vision_config"].items() if key != "text_hidden_size"}
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 1, 1]}
+    text = {**text_config("hy_v4_vl_text", rope_parameters=rope), "q_lora_rank": 12, "kv_lora_rank": 8, "qk_nope_head_dim": 6, "qk_rope_head_dim": 8, "v_head_dim": 10, "n_routed_experts": 4,
+            "num_experts_per_tok": 2, "n_shared_experts": 1, "moe_intermediate_size": 12, "index_topk": 12, "index_head_dim": 12, "index_n_heads": 8, "hc_mult": 3, "bos_token_id": 1,
+            "eos_token_id": 2, "pad_token_id": 0, "swiglu_limit": 0.5, "hc_eps": 1e-3}
+    return Saved("picture", "HYV4VLForConditionalGeneration", {"text_config": text, "vision_config": vision}, of.processor, of.tower, of.parts, of.media)
+
+
+def hunyuan_whole(of, of_its_own=2):
+    of = turned_whole(of, HUNYUAN_MARKS, "")
 
     def parts(model, *pictures):
         x = hunyuan_processor()(**of.processor)(list(pictures), return_tensors="pt")
-        layout = [[HUNYUAN_MARKS[0], int(h * (w + 1) + 2), HUNYUAN_MARKS[1]] for _, h, w in x["image_grid_thw"] // 2]
+        layout = [[HUNYUAN_MARKS[0], int(h * (w + 1) + of_its_own), HUNYUAN_MARKS[1]] for _, h, w in x["image_grid_thw"] // 2]
         return sum(layout, []), {"pixel_values": double(x["pixel_values"]), "image_grid_thw": x["image_grid_thw"]}
 
     of.parts, of.media = parts, [[40, 30], [70, 30, 9, 70], [40, 30, 40, 30]]
+    return of
+
+
+def hunyuan4_whole():
+    of = hunyuan_whole(hunyuan4(), 0)
+    of.config["tie_word_embeddings"] = of.config["text_config"]["tie_word_embeddings"] = False
     return of
 
 
@@ -1519,7 +1536,7 @@ class CogVLM:
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral-realtime": VoxtralRealtime, "cogvlm": lambda: CogVLM(False), "cogvlm-text": lambda: CogVLM(True), "hunyuan-vl": hunyuan, "hunyuan-vl-text": lambda: hunyuan_whole(1, 1, 1, 1), "hunyuan-vl-text-three": lambda: hunyuan_whole(2, 1, 1)}
+CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral-realtime": VoxtralRealtime, "cogvlm": lambda: CogVLM(False), "cogvlm-text": lambda: CogVLM(True), "hunyuan-vl": hunyuan, "hunyuan-vl-text": lambda: hunyuan_whole(hunyuan((1, 1, 1, 1))), "hunyuan-vl-text-three": lambda: hunyuan_whole(hunyuan((2, 1, 1))), "hy-v4-vl": hunyuan4, "hy-v4-vl-text": hunyuan4_whole}
 
 
 def main():
