@@ -1,4 +1,4 @@
-/* Finds the keys of a model's file that an error depends on, so that a message about a built-in descriptor leads with the file: the
+/* Finds the keys of a model's file, or the values of a folder's files, that an error depends on, so that a message about a built-in descriptor leads with the file: the
  * descriptor is tested, so the file's keys are more likely wrong. For other descriptors they end the message. */
 #include <stdio.h>
 #include <string.h>
@@ -7,14 +7,16 @@
 #include "ggl/internal/show.h"
 
 enum {
-    MOST_KEYS = 6,   /* of a message; the others are counted */
-    MOST_STEPS = 500 /* expressions looked at */
+    MOST_KEYS = 6,    /* of a message; the others are counted */
+    MOST_STEPS = 500, /* expressions looked at */
+    FIELD = 300
 };
 
 typedef struct blame {
     arch_eval *ev;
-    const arch_frame *frame; /* whose names the expression reads; NULL: the top level's */
-    char name[MOST_KEYS][96];
+    const arch_frame *frame;     /* whose names the expression reads; NULL: the top level's */
+    char name[MOST_KEYS][FIELD]; /* of keys; of values of a folder: with the value */
+    char file[FIELD];            /* of the last value of a folder */
     int n, n_steps;
     bool asks_caller; /* a parameter was read: its value is the caller's */
     char *buf;
@@ -37,26 +39,65 @@ static bool is_overridden(const llm_arch_source *s, const char *name) {
     return false;
 }
 
-/* Appends ", llama.block_count = 4259844" if the file has the key and it is not there yet. whole: the name has its family. False: the file
- * lacks the key. */
+/* Counts what is to be appended. False: it is there already, or there are enough. */
+static bool is_new(blame *b, const char *name) {
+    for (int k = 0; k < b->n && k < MOST_KEYS; k++)
+        if (strcmp(b->name[k], name) == 0)
+            return false;
+    if (b->n++ >= MOST_KEYS)
+        return false;
+    snprintf(b->name[b->n - 1], FIELD, "%s", name);
+    return true;
+}
+
+static void append(blame *b, const char *text) {
+    const size_t n = strlen(text), room = b->size - 1 - b->used;
+    const size_t kept = n <= room ? n : ggl_utf8_cut(text, n, room);
+    memcpy(b->buf + b->used, text, kept);
+    b->buf[b->used += kept] = '\0';
+}
+
+static bool add_expr(blame *b, const arch_expr *e);
+
+/* Appends ", llama.block_count = 4259844" if the file has the key and it is not there yet; of a conversion, the values of which it is made. whole: the name
+ * has its family. False: the file lacks the key. */
 static bool add_key(blame *b, const char *given, bool whole) {
     arch_eval *ev = b->ev;
     char name[96], value[200];
     llm_arch_key key = {0};
     snprintf(name, sizeof name, "%s%s%s", whole ? "" : ev->family, whole ? "" : ".", given);
+    if (ev->convert) {
+        const arch_frame *before = b->frame;
+        b->frame = NULL;
+        const bool any = add_expr(b, ev->convert->made_by(ev, name));
+        b->frame = before;
+        return any;
+    }
     if (!ev->src->find_key(ev->src->ctx, name, &key))
         return false;
-    for (int k = 0; k < b->n && k < MOST_KEYS; k++)
-        if (strcmp(b->name[k], name) == 0)
-            return true;
-    if (b->n++ >= MOST_KEYS)
+    if (!is_new(b, name))
         return true;
-    strcpy(b->name[b->n - 1], name);
-    const int n =
-        snprintf(b->buf + b->used, b->size - b->used, "%s%s%s%s", b->used ? ", " : "", name,
-                 llm_arch_value_of_key(ev, (ggl_str){name, strlen(name)}, value, sizeof value),
-                 is_overridden(ev->src, name) ? " (overridden)" : "");
-    b->used = b->used + (size_t)n < b->size ? b->used + (size_t)n : b->size - 1;
+    append(b, b->used ? ", " : "");
+    append(b, name);
+    append(b, llm_arch_value_of_key(ev, (ggl_str){name, strlen(name)}, value, sizeof value));
+    append(b, is_overridden(ev->src, name) ? " (overridden)" : "");
+    return true;
+}
+
+/* Appends ", num_hidden_layers = 0" if a file of the folder has the value, behind the file's name if the value before is not of the same file. */
+static bool add_value(blame *b, const arch_expr *e) {
+    char file[FIELD], text[FIELD];
+    if (!b->ev->convert || !b->ev->convert->value(b->ev, e, file, text, FIELD))
+        return false;
+    if (!is_new(b, text))
+        return true;
+    append(b, b->used ? ", " : "");
+    if (strcmp(b->file, file) != 0) {
+        append(b, file);
+        append(b, ": ");
+        strcpy(b->file, file);
+    }
+    append(b, text);
     return true;
 }
 
@@ -72,8 +113,6 @@ static const arch_stmt *assigning(const arch_stmt *s, arch_place p) {
     }
     return NULL;
 }
-
-static bool add_expr(blame *b, const arch_expr *e);
 
 /* Adds the keys of the sizes of a weight. */
 static bool add_sizes(blame *b, const arch_stmt *s) {
@@ -121,6 +160,8 @@ static bool add_expr(blame *b, const arch_expr *e) {
         return false;
     if (e->kind == EX_KEY)
         return add_key(b, e->name, e->whole);
+    if (e->kind == EX_FIELD)
+        return add_value(b, e);
     if (e->kind == EX_NAME)
         return add_name(b, e);
     if (e->kind == EX_OR_ELSE)
@@ -178,7 +219,8 @@ void llm_arch_keys_of_layers(arch_eval *ev, char *buf, size_t size) {
 static void end_with_file(char *msg, size_t size, const char *file, const char *keys,
                           const char *more) {
     char text[1300];
-    const size_t n = (size_t)snprintf(text, sizeof text, "\n  %s has %s%s", file, keys, more),
+    const size_t n = (size_t)snprintf(text, sizeof text, "\n  %s%s%s%s", file,
+                                      *file ? " has " : "by ", keys, more),
                  had = strlen(msg);
     const size_t kept = ggl_utf8_cut(text, n < sizeof text ? n : sizeof text - 1, size - 1 - had);
     memcpy(msg + had, text, kept);
@@ -189,16 +231,19 @@ void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
     char buf[600] = "", name[600], more_keys[32] = "", text[sizeof name + sizeof buf + 40];
     const bool is_builtin = llm_arch_is_builtin(ev->arch),
                is_made_up = ev->src->require_key != NULL;
-    if (!ev->err || !ev->global || ev->convert || (is_made_up && !is_builtin))
+    if (!ev->err || !ev->global || (is_made_up && !is_builtin))
         return;
     blame b = {.ev = ev, .buf = buf, .size = sizeof buf};
-    if ((ev->ran && ev->n_layer == 0) || (ev->at && !ev->frame && lacks_layer(ev, ev->at, p))) {
+    if ((ev->ran && ev->n_layer == 0 && !ev->convert) ||
+        (ev->at && !ev->frame && lacks_layer(ev, ev->at, p))) {
         add_layers(&b, ev->arch->body);
     } else {
         const arch_frame *f = ev->frame;
         for (bool more = true; more;) {
             search s = {.place = p};
             llm_arch_walk_stmts(f ? f->fn->body : ev->arch->body, visit, &s);
+            if (!f && !s.found && ev->convert)
+                ev->convert->walk(ev, visit, &s);
             b.frame = f;
             const arch_stmt *weight = !s.found && ev->status == GGL_SHAPE
                                           ? assigning(f ? f->fn->body : ev->arch->body, p)
@@ -217,12 +262,15 @@ void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
     ggl_show(name, sizeof name, ev->src->name, strlen(ev->src->name));
     if (b.n > MOST_KEYS)
         snprintf(more_keys, sizeof more_keys, ", and %d more", b.n - MOST_KEYS);
+    const char *file = ev->convert ? "" : name; /* values of a folder begin with their files */
+    if (b.n == 0 && (!is_builtin || ev->convert))
+        return;
     if (!is_builtin) {
-        if (b.n > 0)
-            end_with_file(ev->err->msg, sizeof ev->err->msg, name, buf, more_keys);
+        end_with_file(ev->err->msg, sizeof ev->err->msg, file, buf, more_keys);
         return;
     }
-    snprintf(text, sizeof text, "%s: %s%s%s", name, buf, more_keys, b.n > 0 ? ": " : "");
+    snprintf(text, sizeof text, "%s%s%s%s%s", file, *file ? ": " : "", buf, more_keys,
+             b.n > 0 ? ": " : "");
     char *msg = ev->err->msg;
     const size_t n = strlen(text), most = sizeof ev->err->msg - 1 - n, had = strlen(msg);
     const size_t kept = ggl_utf8_cut(msg, had, most);

@@ -281,6 +281,12 @@ struct arch_converter {
     /* Reports a name without a value in a key line, with the line to write. False: the name has
      * another cause; not reported. */
     bool (*unbound)(arch_eval *ev, const arch_expr *e);
+    /* For messages: writes the file that has config.a.b, and "a.b = 7", each of `size` bytes. False: no file has it. */
+    bool (*value)(arch_eval *ev, const arch_expr *e, char *file, char *text, size_t size);
+    /* Returns the expression that made a key (full name); NULL: the section has made none. */
+    const arch_expr *(*made_by)(const arch_eval *ev, const char *key);
+    /* Visits the expressions of the section. */
+    void (*walk)(const arch_eval *ev, void (*visit)(void *ctx, arch_expr *e), void *ctx);
     /* Called after the descriptor ran: replaces the placeholders in patterns of `ignore` by numbers, and makes
      * the tensors that the descriptor does not read. False: reported. */
     bool (*finish)(arch_eval *ev);
@@ -297,8 +303,8 @@ bool llm_arch_source_error(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3)
 arch_value llm_arch_nomem(arch_eval *ev);
 /* For an error at p of a built-in descriptor: begins its message with the file and those of its keys on which the expression at p
  * depends, "model.gguf: llama.block_count = 4259844: llama.arch:28:11: error: ..". For other descriptors, whose
- * authors look for their own mistake first, appends "  model.gguf has t.block_count = 4259844", unless the model is made up. Does nothing
- * in conversions. */
+ * authors look for their own mistake first, appends "  model.gguf has t.block_count = 4259844", unless the model is made up. In
+ * conversions these are values of the folder's files, "folder/config.json: num_hidden_layers = 0: ..". */
 void llm_arch_lead_with_file(arch_eval *ev, arch_place p);
 /* Writes the keys of the file that give the number of layers, "llama.block_count = 2"; "": there are none. */
 void llm_arch_keys_of_layers(arch_eval *ev, char *buf, size_t size);

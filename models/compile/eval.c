@@ -265,15 +265,51 @@ static void append_operand(arch_eval *ev, const arch_expr *e, char *buf, size_t 
                  (int)ggl_utf8_cut(v.str.s, v.str.n, 64), v.str.s);
 }
 
+/* True if the condition is true. False: it is not, or reported. */
+static bool holds(arch_eval *ev, const arch_expr *e) {
+    bool yes = false;
+    const arch_value v = llm_arch_eval_expr(ev, e);
+    return v.kind != VAL_FAIL && llm_arch_want_bool(ev, e, &v, &yes) && yes;
+}
+
+/* Appends which values of a folder are right in place of those of a condition, if it says so itself: a list, one value, true or false. */
+static void append_right(arch_eval *ev, const arch_expr *e, char *buf, size_t size) {
+    const bool no = e->kind == EX_NOT, equal = e->kind == EX_BINARY && e->op == GGL_OP_EQ;
+    const size_t n = strlen(buf);
+    char text[96];
+    if (no)
+        e = e->a;
+    if (e->kind == EX_FIELD || (e->kind == EX_OR_ELSE && e->a->kind == EX_FIELD)) {
+        snprintf(buf + n, size - n, "; accepted: %s", no ? "false" : "true");
+    } else if (!no && (e->kind == EX_IN || equal)) {
+        arch_value v = llm_arch_eval_expr(ev, e->b);
+        snprintf(buf + n, size - n, "; accepted: ");
+        for (size_t i = 0; i < (v.kind == VAL_LIST ? v.n : 1) && i < 16; i++) {
+            const arch_value x =
+                v.kind == VAL_LIST ? llm_arch_list_item(ev, e->b, &v, (int64_t)i) : v;
+            const size_t had = strlen(buf);
+            if (x.kind == VAL_NUMBER)
+                snprintf(text, sizeof text, "%.12g", x.num);
+            else if (x.kind == VAL_STRING)
+                snprintf(text, sizeof text, "\"%.*s\"", (int)ggl_utf8_cut(x.str.s, x.str.n, 64),
+                         x.str.s);
+            else
+                snprintf(text, sizeof text, "%s", x.kind == VAL_BOOL && x.flag ? "true" : "false");
+            snprintf(buf + had, size - had, "%s%s", i ? ", " : "", text);
+        }
+    }
+}
+
 static bool run_require(arch_eval *ev, const arch_stmt *s) {
     const arch_expr *e = s->expr[0];
-    bool holds;
-    char values[256] = "", quote[96];
-    arch_value v = llm_arch_eval_expr(ev, e);
-    if (v.kind == VAL_FAIL || !llm_arch_want_bool(ev, e, &v, &holds))
-        return false;
-    if (holds)
+    char values[512] = "", quote[96];
+    if (holds(ev, e))
         return true;
+    /* of a folder's values, the part that does not hold, so that the message names no others */
+    while (ev->convert && e->kind == EX_AND && ev->status == GGL_OK)
+        e = holds(ev, e->a) ? e->b : e->a;
+    if (ev->status != GGL_OK)
+        return false;
     ev->refused = true;
     if (ev->src->require_key)
         llm_arch_teach(ev, e, true);
@@ -285,6 +321,8 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
         append_operand(ev, e->a, values, sizeof values);
         append_operand(ev, e->b, values, sizeof values);
     }
+    if (ev->convert)
+        append_right(ev, e, values, sizeof values);
     if (s->string)
         llm_arch_error(ev, e->place, "%s%s", s->string, values);
     else

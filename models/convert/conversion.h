@@ -42,6 +42,8 @@ typedef struct arch_ignored { /* a line of `ignore` or `only` */
 
 /* Objects in which `processor.x` is searched: of two files, the object for pictures, and all. */
 #define ARCH_PROCESSORS 4
+#define ARCH_PICTURES   "image_processor"
+extern const char *const llm_arch_processor_files[ARCH_PROCESSORS / 2];
 
 typedef struct arch_conversion {
     const llm_arch *arch;
@@ -49,6 +51,7 @@ typedef struct arch_conversion {
     const json_value *config;
     const json_value *generation; /* of generation_config.json; NULL: the folder has none */
     const json_value *processor[ARCH_PROCESSORS]; /* the first one counts; may be NULL */
+    const char *folder, *config_path; /* of these files, for messages; NULL: their names alone */
     llm_safetensors *source;
     const char *no_source; /* why `source` is NULL */
     bool needs_source;     /* a line failed because it is */
@@ -122,6 +125,12 @@ arch_value llm_arch_convert_has(arch_eval *ev, const arch_expr *e);
 arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e);
 bool llm_arch_convert_expand_ignored(arch_eval *ev);
 
+/* Finds config.a.b, generation.a, processor.a or rope.a; NULL: it is absent. False: reported. */
+bool llm_arch_convert_find(arch_eval *ev, const arch_expr *e, const json_value **out);
+/* section_blame.c: hooks, too. file, text: of `size` bytes. */
+bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, char *file, char *text, size_t size);
+const arch_expr *llm_arch_convert_made_by(const arch_eval *ev, const char *key);
+void llm_arch_convert_walk(const arch_eval *ev, void (*visit)(void *ctx, arch_expr *e), void *ctx);
 /* Returns the name of the file that a value is looked up in, for messages. */
 const char *llm_arch_convert_file(const arch_expr *e);
 /* Runs the `agree` lines, at the end of the descriptor. False: reported. */

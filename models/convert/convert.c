@@ -25,9 +25,8 @@
 #define GENERATION "generation_config.json"
 
 /* Files that say how pictures are prepared. Values for pictures may be in an object of their own; the first place counts. */
-static const char *const processor_files[] = {"processor_config.json", "preprocessor_config.json"};
-#define PICTURES "image_processor"
-_Static_assert(2 * sizeof processor_files / sizeof *processor_files == ARCH_PROCESSORS, "");
+const char *const llm_arch_processor_files[] = {"processor_config.json",
+                                                "preprocessor_config.json"};
 
 void llm_convert_fill_default(llm_convert_params *p, size_t size) {
     const llm_convert_params d = {.size = sizeof(llm_convert_params), .type = LLM_CONVERT_AUTO};
@@ -147,7 +146,7 @@ static ggl_status read_beside(llm_converter *c, const char *name, llm_json **out
 /* Checks that the file is an object, and that those parts of it are which sections look into. */
 static ggl_status check_processor(const llm_converter *c, const char *name, const json_value *root,
                                   ggl_error *err) {
-    static const char *const part[] = {PICTURES, "feature_extractor"};
+    static const char *const part[] = {ARCH_PICTURES, "feature_extractor"};
     if (root->kind != JSON_OBJECT)
         return ggl_fail(err, GGL_FORMAT, "%s/%s: an object is expected", c->folder, name);
     for (size_t k = 0; k < sizeof part / sizeof *part; k++) {
@@ -161,12 +160,13 @@ static ggl_status check_processor(const llm_converter *c, const char *name, cons
 static ggl_status read_processors(llm_converter *c, ggl_error *err) {
     ggl_status s = GGL_OK;
     for (int k = 0; k < ARCH_PROCESSORS / 2 && s == GGL_OK; k++) {
-        s = read_beside(c, processor_files[k], &c->processor[k], err);
+        s = read_beside(c, llm_arch_processor_files[k], &c->processor[k], err);
         const json_value *root = c->processor[k] ? &c->processor[k]->root : NULL;
-        c->conv.processor[2 * k] = root ? llm_json_get_kind(root, PICTURES, JSON_OBJECT) : NULL;
+        c->conv.processor[2 * k] =
+            root ? llm_json_get_kind(root, ARCH_PICTURES, JSON_OBJECT) : NULL;
         c->conv.processor[2 * k + 1] = root;
         if (root && s == GGL_OK)
-            s = check_processor(c, processor_files[k], root, err);
+            s = check_processor(c, llm_arch_processor_files[k], root, err);
     }
     return s;
 }
@@ -207,6 +207,8 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
         return s;
     llm_arch_convert_plain_numbers(&c->config->root);
     c->conv.config = &c->config->root;
+    c->conv.folder = c->folder;
+    c->conv.config_path = c->config_path;
     c->conv.generation = c->generation ? &c->generation->root : NULL;
     return llm_converter_choose_class(c, path, err);
 }
@@ -516,6 +518,8 @@ static ggl_status check_finished(const llm_converter *c, ggl_error *err) {
 static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.arch = c->arch;
     c->conv.config = &c->config->root;
+    c->conv.folder = c->folder;
+    c->conv.config_path = c->config_path;
     c->conv.generation = c->generation ? &c->generation->root : NULL;
     c->conv.backend = c->params.backend;
     c->conv.collect = c->params.dry_run;

@@ -205,6 +205,7 @@ static ggl_status no_builtin(llm_converter *c, ggl_error *err) {
     const bool eye = c->params.eye;
     classes x = classes_near(c->class_name);
     x.family = eye ? NULL : c->class_name;
+    bool has_eye = false;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         llm_arch *arch;
         ggl_status s = llm_arch_parse(&arch, text, n, name, err);
@@ -212,8 +213,20 @@ static ggl_status no_builtin(llm_converter *c, ggl_error *err) {
             return s;
         if (is_eye(arch) == eye)
             add_classes(&x, arch);
+        else if (!eye &&
+                 llm_arch_find_convert(arch, (ggl_str){c->class_name, strlen(c->class_name)}))
+            has_eye = true;
         llm_arch_free(arch);
     }
+    if (has_eye)
+        return ggl_fail(err, GGL_NOT_FOUND,
+                        "%s: no built-in descriptor converts the text model of '%s', which %s "
+                        "names, but one converts its eye or ear: open that beside a text model in "
+                        "another file (-m MODEL --mmproj %s), or write its file (llm-convert %s "
+                        "--mmproj FILE)",
+                        c->folder, c->class_name,
+                        c->params.arch_class ? "--arch-class" : "config.json", c->folder,
+                        c->folder);
     return unknown_class(c, &x,
                          eye ? "no built-in descriptor converts the eye or ear of"
                              : "no built-in descriptor converts",

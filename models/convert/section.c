@@ -288,6 +288,9 @@ static const arch_converter arch_conversion_ops = {
     .forgive = convert_forgive,
     .absent_hint = convert_absent_hint,
     .unbound = convert_unbound,
+    .value = llm_arch_convert_value,
+    .made_by = llm_arch_convert_made_by,
+    .walk = llm_arch_convert_walk,
     .finish = convert_finish,
 };
 

@@ -173,6 +173,19 @@ static bool is_root(const arch_expr *e, const char *name) {
     return e->kind == EX_NAME && strcmp(e->name, name) == 0;
 }
 
+/* Finds processor.a.b in the value of processor.a, which older files have as one number for both sides of a picture. False: it has no parts, reported. */
+static bool find_in_processor(arch_eval *ev, const arch_expr *e, const json_value **out) {
+    char quote[128];
+    const bool is_side = strcmp(e->name, "height") == 0 || strcmp(e->name, "width") == 0 ||
+                         strcmp(e->name, "shortest_edge") == 0;
+    if (!is_there(*out) || (*out)->kind == JSON_OBJECT || (is_side && (*out)->kind == JSON_NUMBER))
+        return true;
+    llm_arch_error(ev, e->a->place, "%s is %s, but it should have '%s'",
+                   llm_arch_quote(e->a->place, quote, sizeof quote),
+                   llm_json_kind_text((*out)->kind), e->name);
+    return false;
+}
+
 static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **out) {
     if (is_root(e, "config")) {
         *out = ev->conv->config;
@@ -194,9 +207,13 @@ static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **ou
                        "rope.theta");
         return false;
     }
-    if (!find_config(ev, e->a, out) || !count_steps(ev, e, *out))
+    const char *root;
+    if (!find_config(ev, e->a, out) || !count_steps(ev, e, *out) ||
+        (llm_arch_field_path(e, NULL, 0, &root) > 1 && strcmp(root, "processor") == 0 &&
+         !find_in_processor(ev, e, out)))
         return false;
-    *out = llm_json_get(*out, e->name); /* of an absent or null object: NULL */
+    if (strcmp(root, "processor") != 0 || !is_there(*out) || (*out)->kind != JSON_NUMBER)
+        *out = llm_json_get(*out, e->name); /* of an absent or null object: NULL */
     return true;
 }
 
@@ -340,7 +357,7 @@ static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static bool find_field(arch_eval *ev, const arch_expr *e, const json_value **out) {
+bool llm_arch_convert_find(arch_eval *ev, const arch_expr *e, const json_value **out) {
     const char *root;
     if (llm_arch_field_path(e, NULL, 0, &root) > 0 && strcmp(root, "rope") == 0)
         return find_rope(ev, e, out);
@@ -423,7 +440,7 @@ bool llm_arch_convert_lacks_file(const arch_eval *ev, const arch_expr *e) {
 arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
     const json_value *v;
     char quote[128], text[320];
-    if (!find_field(ev, e, &v))
+    if (!llm_arch_convert_find(ev, e, &v))
         return ARCH_FAIL;
     llm_arch_quote(e->place, quote, sizeof quote);
     if (v && v->kind == JSON_ARRAY)
@@ -510,7 +527,7 @@ static arch_value join_lists(arch_eval *ev, const arch_expr *e) {
     bool are_lists = true;
     if (of->kind != EX_FIELD)
         return llm_arch_error(ev, of->place, "joined(..) needs a value config.x or generation.x");
-    if (!find_field(ev, of, &v))
+    if (!llm_arch_convert_find(ev, of, &v))
         return ARCH_FAIL;
     if (!is_there(v))
         return llm_arch_convert_field(ev, of); /* none */
@@ -664,5 +681,5 @@ arch_value llm_arch_convert_has(arch_eval *ev, const arch_expr *e) {
                                     llm_arch_convert_find_source(ev->conv, name, false) != NULL)
                     : ARCH_FAIL;
     }
-    return find_field(ev, e, &v) ? llm_arch_bool(v && v->kind != JSON_NULL) : ARCH_FAIL;
+    return llm_arch_convert_find(ev, e, &v) ? llm_arch_bool(v && v->kind != JSON_NULL) : ARCH_FAIL;
 }

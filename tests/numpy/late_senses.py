@@ -200,7 +200,20 @@ class Check:
                 self.run(self.cli, "-m", folder, "--mmproj", folder, *flags, "-p", f"ab{'<__media__>' * (len(flags) // 2)}cd", "-n", "0", "-ctk", "f32",
                          "-ctv", "f32", "-b", str(size), "-ub", str(size), "--logits", self.at("npy"))
                 self.tell(f"{line['name']}: the same bits in pieces of {size}", np.array_equal(whole.view(np.uint32), np.load(self.at("npy")).view(np.uint32)))
+        if line["name"] == "hunyuan-vl-text":
+            self.hostile_parts(line["name"], folder)
         shutil.rmtree(folder)
+
+    def hostile_parts(self, name, folder):
+        """Parts of the rotation that are more than it, or no sizes, are refused, as one number, too."""
+        import gguf
+        self.run(self.convert, folder, "-o", self.at("own"))
+        meta, tensors = gguf.read(self.at("own"))
+        meta = {k: gguf.Typed(gguf.ARRAY, [], gguf.STRING) if v == [] else v for k, v in meta.items()}
+        for parts, ok in ((1, True), (2, False), (10**9, False), (-1, False), (0.5, False), ([1, 1, 1, 1], True), ([2, 1, 1, 1], False), ([10**9, 0, 0, 0], False)):
+            gguf.write(self.at("parts"), meta | {"hunyuan_vl.rope.dimension_sections": parts}, tensors)
+            done = subprocess.run([self.cli, "-m", self.at("parts"), "-p", "ab", "-n", "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+            self.tell(f"{name}: parts {parts}", done.returncode == (0 if ok else 1) and (ok or re.search("parts of a rotation that|four parts of one size", done.stderr) is not None), "" if ok else done.stderr.strip()[:200])
 
     def added(self, line):
         """A model to whose tokens rows are added: its rows, the scores of a text with as many tokens, all at once and one after the other, and where it ends to write."""
@@ -321,6 +334,7 @@ class Check:
             self.half_known(name, file, line)
         if self.convert and name == "reka-edge":
             self.as_counted(name, file, line)
+            self.alone(name, folder)
         if self.convert and media == "sound":
             self.agrees(name, folder, file, line)
         if self.convert and name == "glm-asr":
@@ -331,12 +345,14 @@ class Check:
         shutil.rmtree(folder)
 
     def sections(self):
-        """Each conversion of an eye has the rules of all: `others` tries some of them."""
-        archs = os.path.join(HERE, "../../models/archs")
+        """Each conversion of an eye has the rules of all: `others` tries some of them. Finds the classes whose eyes obey the size of a processor's file."""
+        archs, self.sized = os.path.join(HERE, "../../models/archs"), {}
         for name in sorted(os.listdir(archs)):
             with open(os.path.join(archs, name), encoding="utf-8") as f:
                 _, *sections = re.split("^convert ", f.read(), flags=re.M)
             for section in sections if name.startswith("clip-") else ():
+                for rule in re.findall(r"use eye_(side|edges)\b", section):
+                    self.sized |= {of: rule for of in re.findall(r"\w+", section.split(":")[0].split(" if ")[0])}
                 if ".vision.image_mean" in section and "use eye_rules" not in section:
                     self.tell(f"{name}: {section.split(':')[0]}", False, "lacks 'use eye_rules'")
 
@@ -344,8 +360,14 @@ class Check:
         """What a folder says that an eye or ear does not compute is refused, by its name."""
         wanted, sees = [], line["kind"] == "picture"
         if sees:
-            wanted = [({"do_resize": False}, {}, "do_resize"), ({"rescale_factor": 0.5}, {}, "rescale_factor"), ({"do_rescale": False}, {}, "do_rescale")]
-            wanted += [({"do_normalize": False}, {}, "do_normalize")] if line["processor"].get("image_mean", [0.5])[0] else []
+            wrong = [("do_resize", False), ("rescale_factor", 0.5), ("do_rescale", False)] + [("do_normalize", False)] * bool(line["processor"].get("image_mean", [0.5])[0])
+            rule = self.sized.get(line["config"]["architectures"][0])
+            wrong += [("size", x) for x in (7, {"height": 7, "width": 7})] if rule else []
+            wanted = [({key: x}, {}, f"preprocessor_config.json: {key}{'.height = 7' if isinstance(x, dict) else f' = {json.dumps(x)}'}") for key, x in wrong]
+            side = line["config"].get("vision_config", {}).get("image_size")
+            if rule == "side":
+                folder = self.write_folder({**line, "processor": {**line["processor"], "size": side[0] if isinstance(side, list) else side}})
+                self.run(self.convert, folder, "--mmproj", self.at("sized"))
         for tower in ("vision_config", "audio_config"):
             rope = (line["config"].get(tower) or {}).get("rope_parameters")
             if rope:
@@ -426,6 +448,12 @@ class Check:
         same = np.array_equal(self.seen(file, "picture", path), self.seen(self.at("counted"), "picture", path))
         self.tell(f"{name}: the same rows of a file without its own keys", same)
 
+    def alone(self, name, folder):
+        """A folder whose text model is not known says how its eye is opened."""
+        for words in ([self.cli, "-m", folder, "-p", "a"], [self.convert, folder, "-o", self.at("own")]):
+            done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            self.tell(f"{name}: {os.path.basename(words[0])} says how its eye is opened", done.returncode == 1 and f"--mmproj {folder})" in done.stderr, done.stderr.strip())
+
     def ends(self, name, file, line):
         """A file with rows of its own, as llama.cpp 0.5.0 makes it: they stand before and after those of each window."""
         import gguf
@@ -446,7 +474,7 @@ class Check:
         said = {"sampling_rate": (16000, 8000)}
         said |= {} if name == "gemma4ua" else {"hop_length": (160, 128), "fft_length" if name.startswith("gemma4a") else "n_fft": (None, 800)}
         said |= {"chunk_length": (30, 20)} if name in ("audio-flamingo3", "music-flamingo", "glm-asr", "meralion") else {}
-        for form in (lambda x: x, lambda x: {"feature_extractor": x}):
+        for form, path in ((lambda x: x, ""), (lambda x: {"feature_extractor": x}, "feature_extractor.")):
             for field, (right, wrong) in said.items():
                 for value in (right, wrong):
                     if value is None:
@@ -454,7 +482,7 @@ class Check:
                     with open(os.path.join(folder, "preprocessor_config.json"), "w", encoding="utf-8") as f:
                         json.dump(form(line["processor"] | {field: value}), f)
                     done = subprocess.run([self.convert, folder, "--mmproj", file + ".other"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-                    ok = done.returncode == 0 if value == right else done.returncode == 1 and f"{field}: it is the number {value} in" in done.stderr and " sound with " in done.stderr
+                    ok = done.returncode == 0 if value == right else done.returncode == 1 and f"preprocessor_config.json: {path}{field} = {value}: " in done.stderr and " sound with " in done.stderr
                     self.tell(f"{name}: a processor's {field} of {value}", ok, "" if ok else done.stderr.strip())
 
     def named(self, name, file, line, family):

@@ -1,0 +1,126 @@
+/* The values of a folder's files on which an error depends, for messages (compile/blame.c). */
+#include <stdio.h>
+#include <string.h>
+
+#include "conversion.h"
+#include "ggl/internal/show.h"
+
+enum { MOST_SHOWN = 4 }; /* numbers of a list */
+
+/* Writes a value; of objects and longer lists, what they are. */
+static void value_text(const json_value *v, char *buf, size_t size) {
+    char text[64];
+    bool is_short = v->kind == JSON_ARRAY && v->n <= MOST_SHOWN;
+    for (size_t i = 0; is_short && i < v->n; i++)
+        is_short = v->item[i].kind == JSON_NUMBER;
+    if (is_short) {
+        size_t n = (size_t)snprintf(buf, size, "[");
+        for (size_t i = 0; i < v->n; i++)
+            n += (size_t)snprintf(buf + n, size - n, "%s%.6g", i ? ", " : "", v->item[i].number);
+        snprintf(buf + n, size - n, "]");
+        return;
+    }
+    switch (v->kind) {
+    case JSON_BOOL:
+        snprintf(buf, size, "%s", v->flag ? "true" : "false");
+        break;
+    case JSON_NUMBER:
+        snprintf(buf, size, "%.12g", v->number);
+        break;
+    case JSON_STRING:
+        ggl_show(text, sizeof text, v->s, v->n < sizeof text ? v->n : sizeof text - 1);
+        snprintf(buf, size, "\"%s\"", text);
+        break;
+    default:
+        snprintf(buf, size, "%s", llm_json_kind_text(v->kind));
+    }
+}
+
+/* Appends the names of config.a.b, "a.b". */
+static void append_path(const arch_expr *e, char *buf, size_t size) {
+    if (e->kind != EX_FIELD)
+        return;
+    append_path(e->a, buf, size);
+    const size_t n = strlen(buf);
+    snprintf(buf + n, size - n, "%s%s", e->a->kind == EX_FIELD ? "." : "", e->name);
+}
+
+static const char *outermost_name(const arch_expr *e) {
+    while (e->a->kind == EX_FIELD)
+        e = e->a;
+    return e->name;
+}
+
+/* True if config.x is in the object that the section's `within` line names, which is appended. */
+static bool append_within(const arch_conversion *c, const arch_expr *e, char *buf, size_t size) {
+    const json_value *v = llm_json_get(c->inner, outermost_name(e));
+    for (const arch_mapping *m = c->section->map; v && v->kind != JSON_NULL && m; m = m->next)
+        if (m->kind == MAP_WITHIN) {
+            append_path(m->expr, buf, size);
+            return true;
+        }
+    return false;
+}
+
+/* Writes the file that has the value, and the object of it in which the value's name is looked up. */
+static void place_text(const arch_conversion *c, const arch_expr *e, const char *root, char *file,
+                       char *path, size_t size) {
+    const char *name = llm_arch_convert_file(e);
+    for (int k = 0; k < ARCH_PROCESSORS && strcmp(root, "processor") == 0; k++) {
+        const json_value *v = llm_json_get(c->processor[k], outermost_name(e));
+        if (!v || v->kind == JSON_NULL)
+            continue;
+        name = llm_arch_processor_files[k / 2];
+        snprintf(path, size, "%s", k % 2 == 0 ? ARCH_PICTURES "." : "");
+        break;
+    }
+    if (strcmp(root, "config") == 0 && append_within(c, e, path, size))
+        strcat(path, ".");
+    const bool is_own = strcmp(root, "config") == 0 || strcmp(root, "rope") == 0;
+    char text[300];
+    if (is_own && c->config_path)
+        snprintf(text, sizeof text, "%s", c->config_path);
+    else
+        snprintf(text, sizeof text, "%s%s%s", c->folder ? c->folder : "", c->folder ? "/" : "",
+                 name);
+    ggl_show(file, size, text, strlen(text));
+}
+
+bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, char *file, char *text,
+                            size_t size) {
+    const json_value *v = NULL;
+    const char *root, *const *outside;
+    char value[80], path[200] = "";
+    const int n = llm_arch_field_path(e, NULL, 0, &root);
+    /* the error that is being reported must not end the search */
+    const ggl_status status = ev->status;
+    ggl_error *err = ev->err;
+    ev->status = GGL_OK;
+    ev->err = NULL;
+    const json_value *of = NULL;
+    const bool found = n > 0 && llm_arch_convert_find(ev, e, &v) && v && v->kind != JSON_NULL;
+    if (found && n > 1 && llm_arch_convert_find(ev, e->a, &of) && of == v)
+        e = e->a; /* one number for both sides of a picture */
+    ev->status = status;
+    ev->err = err;
+    if (!found)
+        return false;
+    place_text(ev->conv, e, root, file, path, sizeof path - ARCH_MAX_NAME);
+    if (strcmp(root, "rope") == 0)
+        snprintf(path, sizeof path, "%s", llm_arch_rope_key(e->name, &outside));
+    else
+        append_path(e, path, sizeof path);
+    value_text(v, value, sizeof value);
+    snprintf(text, size, "%s = %s", path, value);
+    return true;
+}
+
+const arch_expr *llm_arch_convert_made_by(const arch_eval *ev, const char *key) {
+    const converted_key *k = llm_arch_converted_key(ev->conv, key);
+    return k ? k->line->expr : NULL;
+}
+
+void llm_arch_convert_walk(const arch_eval *ev, void (*visit)(void *ctx, arch_expr *e), void *ctx) {
+    for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
+        llm_arch_walk_expr(m->expr, visit, ctx);
+}
