@@ -69,6 +69,10 @@ typedef struct packed_numbers {
     int n_tensor;
 } packed_numbers;
 
+/* Returns in how many parts a matrix was saved, side by side on as many devices, each of which has whole blocks of rows: as it has more factors, one for each block, than the
+ * whole would have. 1: it was not, or several numbers fit. */
+int64_t llm_packed_parts(int64_t rows, int64_t n_factor, int64_t block);
+
 /* The numbers of floats of 4 bits (E2M1) and of 8 bits (E4M3, which has no infinities; 0x7f and 0xff are NaN). */
 extern const float llm_packed_e2m1[16];
 float llm_packed_e4m3(int code);

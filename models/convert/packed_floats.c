@@ -22,14 +22,14 @@ static bool set_blocks(packed_factors *f, int64_t columns, int64_t rows, const s
     return f->rows > 0 && f->columns > 0;
 }
 
-/* Returns in how many parts a matrix was saved, side by side on as many devices, each of which has whole blocks of rows: as its factors are more than those of
- * the whole. 0: they fit none, or several. */
-static int64_t find_parts(int64_t rows, int64_t n_scale, int64_t block) {
-    int64_t found = 0;
+int64_t llm_packed_parts(int64_t rows, int64_t n_factor, int64_t block) {
+    int64_t found = 1;
+    if (n_factor == (rows + block - 1) / block)
+        return 1;
     for (int64_t parts = 2; parts <= 64 && rows % parts == 0; parts *= 2)
-        if (n_scale == parts * ((rows / parts + block - 1) / block)) {
-            if (found > 0)
-                return 0;
+        if (n_factor == parts * ((rows / parts + block - 1) / block)) {
+            if (found > 1)
+                return 1;
             found = parts;
         }
     return found;
@@ -43,8 +43,8 @@ static bool set_parts(unpacking *u, int64_t columns, int64_t rows, const st_tens
     const bool is_named = sides && sides->n == 2 && sides->item[0].kind == JSON_NUMBER &&
                           sides->item[0].number >= 1 && sides->item[0].number < 0x1p31;
     const int64_t parts =
-        find_parts(rows, scale->ne[1], is_named ? (int64_t)sides->item[0].number : 128);
-    if (parts == 0)
+        llm_packed_parts(rows, scale->ne[1], is_named ? (int64_t)sides->item[0].number : 128);
+    if (parts == 1)
         return false;
     first.ne[1] /= parts;
     if (!set_blocks(f, columns, rows / parts, &first, sides))

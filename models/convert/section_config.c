@@ -13,6 +13,7 @@
 #include "conversion.h"
 #include "ggl/internal/math.h"
 #include "ggl/internal/show.h"
+#include "packed.h"
 
 /* Values whose names in config.json differ from those after `rope.`. `outside`: names outside of
  * the objects, in older files. */
@@ -651,7 +652,20 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     return n == 1 ? item[0] : (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n};
 }
 
-/* Calls a function that gives no tensor: list, value, n_rows, n_columns, joined, or exp of a number. Those of source
+/* n_parts(rows, factors, block): in how many parts a matrix was saved whose rows have so many factors. */
+static arch_value n_parts(arch_eval *ev, const arch_expr *e) {
+    int64_t n[3];
+    for (int k = 0; k < 3; k++) {
+        const arch_expr *x = e->arg[k].value;
+        const arch_value v = llm_arch_eval_expr(ev, x);
+        if (v.kind == VAL_FAIL ||
+            !llm_arch_want_whole(ev, x, &v, k == 1 ? 0 : 1, (double)ARCH_MAX_DIM, &n[k]))
+            return ARCH_FAIL;
+    }
+    return llm_arch_number((double)llm_packed_parts(n[0], n[1], n[2]));
+}
+
+/* Calls a function that gives no tensor: list, value, n_rows, n_columns, joined, n_parts, or exp of a number. Those of source
  * tensors are in section_expr.c. */
 arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
     double x;
@@ -664,6 +678,8 @@ arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
         return count_of(ev, e, which == CONVERSION_n_rows);
     if (which == CONVERSION_joined)
         return join_lists(ev, e);
+    if (which == CONVERSION_n_parts)
+        return n_parts(ev, e);
     if (which != CONVERSION_exp)
         return llm_arch_error(ev, e->mark, "%s(..) is allowed only where a source tensor is",
                               e->name);
