@@ -127,7 +127,7 @@ ggl_status ggl_cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out,
     ggl_status st = ggl_program_build(&plan->program, s, &params, err);
     if (st == GGL_OK)
         st = add_steps(&c, &plan->program, err);
-    if (st == GGL_OK && !place_scratch(&c, plan))
+    if (st == GGL_OK && !(ggl_cpu_find_takers(&c) && place_scratch(&c, plan)))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     if (st == GGL_OK)
         ggl_cpu_group(c.step, c.n_step, s->n_max);

@@ -150,6 +150,9 @@ struct cpu_step {
             bool batch_of_w;   /* the outer index of a matrix is y's dimension 3, not 2 */
             const bool *waits; /* while true, the matrices are at `original`; NULL: never */
             ggl_loc original;
+            /* may_skip: the only reader is a `where` that takes those rows alone for which this holds, or (if_not) does not */
+            bool may_skip, if_not;
+            ggl_operand taken;
         } linear;
         struct {              /* cache, which sets `kept` only, and attend */
             cpu_kept kept[2]; /* keys, values; the latter may be absent */
@@ -188,6 +191,8 @@ cpu_kept ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s);
 
 /* ggl_backend_vtable.compile. */
 ggl_status ggl_cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
+/* Finds products of which the only reader may take no row: sets linear.may_skip (takers.c). False: out of memory. */
+bool ggl_cpu_find_takers(cpu_compiler *c);
 /* Groups the steps: sets n_together and items of all (group.c). */
 void ggl_cpu_group(cpu_step *step, size_t n_step, int64_t n_max);
 

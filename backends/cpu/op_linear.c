@@ -200,8 +200,28 @@ static void use_original(cpu_task *t) {
     w->nb[3] = w->nb[2] * (size_t)w->ne[2];
 }
 
+/* True if the only reader takes no row of the product. */
+static bool is_untaken(const cpu_task *t) {
+    const ggl_operand *o = &t->step->linear.taken;
+    if (!t->step->linear.may_skip)
+        return false;
+    const char *at = t->region[o->region]->data + o->offset;
+    const int64_t n = o->ne[GGL_BATCH_DIM] == GGL_N ? t->n : 1;
+    for (int64_t i = 0; i < n; i++) {
+        float x;
+        memcpy(&x, at + (size_t)i * o->nb[GGL_BATCH_DIM], sizeof x);
+        if ((x != 0) != t->step->linear.if_not)
+            return false;
+    }
+    return true;
+}
+
 /* Divides the product into units, and sets t->unit.linear. */
 static void linear_begin(cpu_task *t) {
+    if (is_untaken(t)) {
+        t->n_units = 0;
+        return;
+    }
     int64_t n_out = t->dst.ne[0], n_cols = cpu_n_rows(&t->dst);
     const bool *waits = t->step->linear.waits;
     t->unit.linear.in_groups = t->step->src[LINEAR_W].repacked && !(waits && *waits);
@@ -348,6 +368,8 @@ static void linear_run(const cpu_task *t, int64_t first, int64_t last, int threa
 
 /* The matrix, or those of a stack that have columns. */
 static void linear_reads(const cpu_task *t) {
+    if (t->n_units == 0)
+        return;
     const cpu_view *w = &t->src[LINEAR_W];
     const ggl_backend *b = &t->b->base;
     const size_t size = in_groups(t) ? w->nb[2] : w->nb[1] * (size_t)w->ne[1];
