@@ -129,7 +129,6 @@ bool llm_arch_convert_expand_ignored(arch_eval *ev);
 bool llm_arch_convert_find(arch_eval *ev, const arch_expr *e, const json_value **out);
 /* section_blame.c: hooks, too. file, text: of `size` bytes. */
 bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, char *file, char *text, size_t size);
-const arch_expr *llm_arch_convert_made_by(const arch_eval *ev, const char *key);
 void llm_arch_convert_walk(const arch_eval *ev, void (*visit)(void *ctx, arch_expr *e), void *ctx);
 /* Returns the name of the file that a value is looked up in, for messages. */
 const char *llm_arch_convert_file(const arch_expr *e);

@@ -24,10 +24,6 @@
 #define MAX_CONFIG ((size_t)16 << 20)
 #define GENERATION "generation_config.json"
 
-/* Files that say how pictures are prepared. Values for pictures may be in an object of their own; the first place counts. */
-const char *const llm_arch_processor_files[] = {"processor_config.json",
-                                                "preprocessor_config.json"};
-
 void llm_convert_fill_default(llm_convert_params *p, size_t size) {
     const llm_convert_params d = {.size = sizeof(llm_convert_params), .type = LLM_CONVERT_AUTO};
     ggl_params_fill(p, size, &d, sizeof d);

@@ -55,6 +55,12 @@ const converted_key *llm_arch_converted_key(const arch_conversion *c, const char
     return NULL;
 }
 
+/* The hook made_by. */
+static const arch_expr *convert_made_by(const arch_eval *ev, const char *key) {
+    const converted_key *k = llm_arch_converted_key(ev->conv, key);
+    return k ? k->line->expr : NULL;
+}
+
 static bool keys_find(void *ctx, const char *name, llm_arch_key *out) {
     const arch_conversion *c = ctx;
     const converted_key *k = llm_arch_converted_key(c, name);
@@ -289,7 +295,7 @@ static const arch_converter arch_conversion_ops = {
     .absent_hint = convert_absent_hint,
     .unbound = convert_unbound,
     .value = llm_arch_convert_value,
-    .made_by = llm_arch_convert_made_by,
+    .made_by = convert_made_by,
     .walk = llm_arch_convert_walk,
     .finish = convert_finish,
 };

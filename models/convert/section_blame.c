@@ -5,6 +5,10 @@
 #include "conversion.h"
 #include "ggl/internal/show.h"
 
+/* Files that say how pictures are prepared. Values for pictures may be in an object of their own; the first place counts. */
+const char *const llm_arch_processor_files[] = {"processor_config.json",
+                                                "preprocessor_config.json"};
+
 enum { MOST_SHOWN = 4 }; /* numbers of a list */
 
 /* Writes a value; of objects and longer lists, what they are. */
@@ -113,11 +117,6 @@ bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, char *file, char 
     value_text(v, value, sizeof value);
     snprintf(text, size, "%s = %s", path, value);
     return true;
-}
-
-const arch_expr *llm_arch_convert_made_by(const arch_eval *ev, const char *key) {
-    const converted_key *k = llm_arch_converted_key(ev->conv, key);
-    return k ? k->line->expr : NULL;
 }
 
 void llm_arch_convert_walk(const arch_eval *ev, void (*visit)(void *ctx, arch_expr *e), void *ctx) {
