@@ -141,6 +141,24 @@ static ggl_status append_marked(void *ctx, const llm_tokenizer *t, const char *m
     return e->kind->append(e, t, id, ids, err);
 }
 
+ggl_status llm_eye_count_rows(const llm_eye *e, const char *mark, size_t *n, ggl_error *err) {
+    uint8_t id[LLM_MEDIA_ID];
+    ggl_status st = GGL_OK;
+    (void)llm_eye_digest(mark + MARK_BEGIN, id);
+    e = maker_of(e, id);
+    *n = 0;
+    for (int64_t k = 0; k < e->kind->n_parts(id) && st == GGL_OK; k++) {
+        int32_t first;
+        int64_t of_part;
+        st = llm_eye_find_part(e, id, k, &first, &of_part, err);
+        if (st != GGL_OK)
+            break;
+        *n += (size_t)of_part;
+        llm_media_release(e->media, first);
+    }
+    return st;
+}
+
 void llm_eye_set_marks(llm_eye *e, int64_t most) {
     e->marks = (llm_marks){.find = find_any,
                            .append = append_marked,

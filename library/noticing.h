@@ -95,6 +95,9 @@ GGL_NODISCARD ggl_status llm_eye_append_text(const llm_tokenizer *t, const char 
 /* Finds the rows of part k, and holds them once more (llm_media_find). GGL_USAGE: they are not there. */
 GGL_NODISCARD ggl_status llm_eye_find_part(const llm_eye *e, const uint8_t id[LLM_MEDIA_ID],
                                            int64_t k, int32_t *first, int64_t *n, ggl_error *err);
+/* Counts the rows that are kept for a mark. Statuses of llm_eye_find_part. */
+GGL_NODISCARD ggl_status llm_eye_count_rows(const llm_eye *e, const char *mark, size_t *n,
+                                            ggl_error *err);
 /* Appends the rows of part k. Statuses of llm_eye_find_part. */
 GGL_NODISCARD ggl_status llm_eye_append_part(const llm_eye *e, const uint8_t id[LLM_MEDIA_ID],
                                              int64_t k, llm_tokens *ids, ggl_error *err);

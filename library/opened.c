@@ -106,6 +106,10 @@ ggl_status llm_seen_tokens(const llm_context *c, const char *mark, llm_tokens *i
     return m->append(m->ctx, c->tokenizer, mark, ids, err);
 }
 
+ggl_status llm_seen_rows(const llm_context *c, const char *mark, size_t *n, ggl_error *err) {
+    return llm_eye_count_rows(c->eye, mark, n, err);
+}
+
 const llm_file_sampling *llm_opened_sampling(const llm_context *c) {
     return &c->file_sampling;
 }

@@ -214,6 +214,8 @@ ggl_status llm_fill_query(const llm_context *c, llm_tokens *ids, int32_t *n_seen
 /* Appends the tokens that stand for a picture which llm_see has shown: the texts around it, and its rows, whose ids are below 0. GGL_USAGE:
  * it is not there any more; GGL_NOMEM. Any thread. */
 ggl_status llm_seen_tokens(const llm_context *c, const char *mark, llm_tokens *ids, ggl_error *err);
+/* Counts the rows that are kept of it, without laying it out. A row that stands at the end of several lines is one. Statuses of llm_seen_tokens. */
+ggl_status llm_seen_rows(const llm_context *c, const char *mark, size_t *n, ggl_error *err);
 /* The model's file, if it has a say in sampling; else NULL. */
 const ggl_gguf *llm_sampling_file(const llm_open_params *p, const ggl_gguf *file);
 /* The defaults of sampling, with what the file says. */

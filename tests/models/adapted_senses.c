@@ -7,6 +7,7 @@
 #include "library_test.h"
 #include "llm/internal/adapter.h"
 #include "llm/steps.h"
+#include "opening.h"
 #include "toy_adapter.h"
 
 static const char picture[] = EXAMPLES "/shapes.bmp", text_model[] = BUILTIN "/shapes.gguf",
@@ -125,6 +126,29 @@ static seen look(llm_context *c) {
     s.n = n * n_row;
     CHECK_OK(llm_see(c, &image, s.mark, &err), &err);
     return s;
+}
+
+/* Rows are counted without being laid out, as long as somebody holds them. */
+TEST(rows_are_counted) {
+    llm_context *c = open_with(text_model, (llm_open_params){.mmproj = eye_file});
+    NEED(c);
+    const seen s = look(c);
+    llm_tokens ids = {0};
+    size_t n, n_laid = 0;
+    CHECK_OK(llm_seen_rows(c, s.mark, &n, &err), &err);
+    CHECK_OK(llm_seen_tokens(c, s.mark, &ids, &err), &err);
+    for (size_t i = 0; i < ids.n; i++)
+        n_laid += ids.id[i] < 0;
+    CHECK(n_laid > 0);
+    CHECK_INT(n, n_laid);
+    char other[LLM_IMAGE_MARK];
+    strcpy(other, s.mark);
+    other[LLM_IMAGE_MARK / 2] = other[LLM_IMAGE_MARK / 2] == '0' ? '1' : '0';
+    CHECK_INT(llm_seen_rows(c, other, &n, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "not there any more");
+    llm_tokens_fini(&ids);
+    ggl_free(s.row);
+    llm_close(c);
 }
 
 static llm_context *open_adapted(const char *eye, const llm_lora *lora, size_t n) {

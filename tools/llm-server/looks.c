@@ -101,13 +101,10 @@ static void unsee(ask *a) {
     a->append_seen = NULL;
 }
 
-/* Counts the rows of a picture or sound, which the request holds from now on. */
-static ggl_status hold_rows(look *k, const llm_tokens *seen, bool is_sound) {
+/* Counts n rows of a picture or sound, which the request holds from now on. */
+static ggl_status hold_rows(look *k, size_t n, bool is_sound) {
     ask *a = k->a;
     const server_facts *f = server_get_facts(k->s);
-    size_t n = 0;
-    for (size_t i = 0; i < seen->n; i++)
-        n += seen->id[i] < 0;
     a->n_rows += n;
     a->n_sound_rows += is_sound ? n : 0;
     if ((int64_t)a->n_rows > f->n_ctx)
@@ -136,12 +133,9 @@ static ggl_status see(look *k, size_t i) {
     if (st != GGL_OK)
         return st;
     l->n++;
-    llm_tokens seen = {0};
-    st = llm_seen_tokens(ctx, l->mark[l->n - 1], &seen, &k->why);
-    if (st == GGL_OK)
-        st = hold_rows(k, &seen, image->is_sound);
-    llm_tokens_fini(&seen);
-    return st;
+    size_t n;
+    st = llm_seen_rows(ctx, l->mark[l->n - 1], &n, &k->why);
+    return st == GGL_OK ? hold_rows(k, n, image->is_sound) : st;
 }
 
 static ggl_status append_seen(const ask *a, size_t i, llm_tokens *ids, ggl_error *err) {
