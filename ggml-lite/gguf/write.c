@@ -202,7 +202,8 @@ static ggl_status check_tensor(ggl_str name, ggl_type type, int n_dims, const in
 }
 
 static void put_tensor(ggl_gguf_writer *w, writer_tensor t, const int64_t *ne) {
-    if (failed(w) || ggl_gguf_check_name(t.name, GGUF_NAME_MAX, "tensor name", &w->err) != GGL_OK ||
+    if (failed(w) ||
+        ggl_gguf_check_name(t.name, GGL_GGUF_NAME_MAX_WRITTEN, "tensor name", &w->err) != GGL_OK ||
         check_tensor(t.name, t.type, t.n_dims, ne, t.data || t.fill, &t.size, &w->err) != GGL_OK)
         return;
     for (int d = 0; d < t.n_dims; d++)

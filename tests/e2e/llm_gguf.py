@@ -133,6 +133,7 @@ def finds():
          ["key 'none.context_length' is 999999995904, but 1 to 268435456 is expected"]),
         (gguf([("general.architecture", "string", "llama"), ("llama.attention.layer_norm_rms_epsilon", "f32", 0.11), ("llama.context_length", "f32", 0.5)], []),
          ["rms_epsilon' is 0.11, but", "key 'llama.context_length' is 0.5, but 1 to 268435456 is", "key llama.context_length is 0.5, but a whole number of at least 1 is expected"]),
+        (gguf(KEYS, [("n" * 64, "f32", [8, 4], floats(32)), one[1]]), [f"tensor '{'n' * 64}' has a name of 64 bytes: llama.cpp reads at most 63"]),
         (gguf(KEYS, [one[0], ("x", "f32", [4, 0], b"")]), ["tensor 'x' has the shape [4, 0], so it has no numbers"]),
         (gguf(MODEL_KEYS, [("x", "q8_0", [64, 3], bytes(204)), ("b", "f32", [64], bytes(256)), ("y", "f16", [4, 2], b"\0" * 15 + b"\1"),
                            ("z", "f32", [2, 4100], bytes(8 * 4100))]),
@@ -158,6 +159,11 @@ def finds():
         check(found["n"] == len(found["findings"]) > 0, found)
     write("most.gguf", gguf(MODEL_KEYS + [("none.attention.layer_norm_epsilon", "f32", 0.1), ("none.context_length", "u32", 1 << 28)], one))
     check("is expected" not in run("check", "most.gguf", code=1), "the ends of ranges")
+    write("most.gguf", gguf(KEYS, [("n" * 63, "f32", [8, 4], floats(32))]))
+    run("check", "most.gguf", words="nothing is wrong")
+    # the longest name is read, and is not written
+    write("most.gguf", gguf(KEYS, [("n" * 64, "f32", [8, 4], floats(32))]))
+    run("set", "most.gguf", "a.u8=1", code=1, words="has 64 bytes, at most 63 are allowed")
     write("most.gguf", gguf(MODEL_KEYS + [("none.attention.layer_norm_epsilon", "f32", 0.0)], one)) # published files have it where nothing reads it
     check("is expected" not in run("check", "most.gguf", code=1), "an epsilon that nothing reads")
     # one line for each finding, as there is no terminal; what may be zero is no finding

@@ -261,6 +261,31 @@ static const char *ids_of(const ggl_gguf *f, const char *text) {
     return out;
 }
 
+/* Tokens of bytes that are listed among the added ones still stand for bytes that nothing else does. */
+TEST(byte_tokens_that_are_special) {
+    for (int special = 0; special < 2; special++) {
+        char added[20000] = "", vocab[8000] = "", text[30000];
+        for (int b = 0, n = 0, m = 0; b < 256; b++) {
+            n += sprintf(added + n, "%s{'id': %d, 'content': '<0x%02X>', 'special': %s}",
+                         b ? ", " : "", b, b, special ? "true" : "false");
+            m += sprintf(vocab + m, "'<0x%02X>': %d, ", b, b);
+        }
+        snprintf(text, sizeof text,
+                 "{'added_tokens': [%s], 'normalizer': {'type': 'Replace', 'pattern': {'String': "
+                 "' '}, 'content': '\u2581'}, 'decoder': {'type': 'ByteFallback'}, 'model': "
+                 "{'type': 'BPE', 'byte_fallback': true, 'vocab': {%s'a': 256, '\u2581': 257}, "
+                 "'merges': []}}",
+                 added, vocab);
+        REQUIRE(put_config(258) && put_text("tokenizer.json", text));
+        ggl_gguf *f = convert();
+        REQUIRE(f);
+        CHECK_STR(ids_of(f, "a \xc3\xa9"
+                            "a<0x41>"), /* texts hold no special token here */
+                  special ? "256 257 195 169 256 60 48 120 52 49 62" : "256 257 195 169 256 65");
+        ggl_gguf_close(f);
+    }
+}
+
 static const char bert_config[] =
     "{'architectures': ['BertModel'], 'model_type': 'bert', 'vocab_size': 8, "
     "'num_hidden_layers': 1, 'hidden_size': 8, 'num_attention_heads': 1, 'intermediate_size': 8, "

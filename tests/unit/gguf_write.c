@@ -152,8 +152,8 @@ MISUSE(alignment_u64) {
 MISUSE(name_empty) {
     ggl_gguf_put_tensor(w, "", GGL_F32, 1, four, four);
 }
-MISUSE(name_65) {
-    ggl_gguf_put_tensor(w, "0123456789012345678901234567890123456789012345678901234567890123X",
+MISUSE(name_64) {
+    ggl_gguf_put_tensor(w, "0123456789012345678901234567890123456789012345678901234567890123",
                         GGL_F32, 1, four, four);
 }
 MISUSE(name_twice) {
@@ -206,7 +206,7 @@ TEST(misuse) {
          "general.alignment is 4, but tensor 't' of type f64 needs 8"},
         {alignment_u64, GGL_USAGE, "general.alignment must be one u32"},
         {name_empty, GGL_FORMAT, "the tensor name is empty"},
-        {name_65, GGL_FORMAT, "has 65 bytes, at most 64"},
+        {name_64, GGL_FORMAT, "has 64 bytes, at most 63"},
         {name_twice, GGL_USAGE, "tensor 't' was put twice"},
         {dims_5, GGL_USAGE, "tensor 't' has 5 dimensions, 0 to 4 are supported"},
         {dim_negative, GGL_USAGE, "dimension 0 of tensor 't' is -1"},

@@ -15,6 +15,7 @@
 #include "common/process.h"
 #include "common/work_threads.h"
 #include "compile/key_ranges.h"
+#include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
 #include "llm/internal/file_sampling.h"
 #include "llm/internal/load.h"
@@ -68,10 +69,13 @@ void gguf_check_places(gguf_findings *c, const ggl_gguf *f) {
     }
 }
 
-void gguf_check_shapes(gguf_findings *c, const ggl_gguf *f) {
+void gguf_check_tensors(gguf_findings *c, const ggl_gguf *f) {
     char shape[128];
     for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
+        if (t->name.n > GGL_GGUF_NAME_MAX_WRITTEN)
+            gguf_find(c, "tensor '%.*s' has a name of %zu bytes: llama.cpp reads at most %d",
+                      (int)t->name.n, t->name.s, t->name.n, GGL_GGUF_NAME_MAX_WRITTEN);
         for (int d = 0; d < t->n_dims; d++)
             if (t->ne[d] == 0) {
                 gguf_find(c,
@@ -156,7 +160,7 @@ static int check_file(gguf_findings *c, const options *o, const ggl_gguf *f) {
     const bool whole = c->n == 0;          /* another reader would refuse it for the same reason */
     if (!llm_load_converts(o->files.s[0])) /* those of a folder are not in the table */
         gguf_check_places(c, f);
-    gguf_check_shapes(c, f);
+    gguf_check_tensors(c, f);
     gguf_check_keys(c, f);
     if (whole)
         gguf_check_model(c, o->files.s[0], f);

@@ -23,8 +23,8 @@ void gguf_find_error(gguf_findings *c, const ggl_error *err);
 
 /* The places of tensors: gaps, order, bytes after the last one. */
 void gguf_check_places(gguf_findings *c, const ggl_gguf *f);
-/* Shapes: dimensions of 0. */
-void gguf_check_shapes(gguf_findings *c, const ggl_gguf *f);
+/* Names and shapes: names that others do not read, dimensions of 0. */
+void gguf_check_tensors(gguf_findings *c, const ggl_gguf *f);
 /* Values: numbers that are NaN, infinite or out of range, text that is not UTF-8, lengths of the vocabulary. */
 void gguf_check_keys(gguf_findings *c, const ggl_gguf *f);
 /* The descriptor of the architecture: builds the graph of the model without its data. */

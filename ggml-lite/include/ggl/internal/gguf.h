@@ -28,6 +28,9 @@ typedef enum ggl_gguf_type {
     GGL_GGUF_F64
 } ggl_gguf_type;
 
+/* Bytes of a tensor's name that a file is written with. The specification allows one more, which is read, but llama.cpp refuses such files. */
+enum { GGL_GGUF_NAME_MAX_WRITTEN = 63 };
+
 typedef struct ggl_gguf_value {
     ggl_str key;
     ggl_gguf_type type; /* of the value, or of an array's elements */
