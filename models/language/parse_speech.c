@@ -5,23 +5,20 @@
 
 /* STRING | "(" STRING { STRING } ")": strings in brackets, which may be in several lines, are one text. */
 static const char *parse_text(arch_parser *p) {
-    char *text = llm_arch_parse_alloc(p, 1, 1);
-    size_t n = 0;
     const bool in_brackets = llm_arch_accept(p, "(");
-    if (!text || p->tok->kind != TOK_STRING)
+    size_t n = 0, n_strings = 0;
+    while (p->tok[n_strings].kind == TOK_STRING && (in_brackets || n_strings == 0))
+        n += strlen(p->tok[n_strings++].str);
+    if (n_strings == 0)
         return llm_arch_parse_fail(p, "a text in quotes is expected");
-    do {
+    char *text = llm_arch_parse_alloc(p, n + 1, 1), *end = text;
+    for (; text && n_strings > 0; n_strings--, p->tok++) {
         const size_t more = strlen(p->tok->str);
-        char *both = llm_arch_parse_alloc(p, n + more + 1, 1);
-        if (!both)
-            return NULL;
-        memcpy(both, text, n);
-        memcpy(both + n, p->tok->str, more + 1);
-        text = both;
-        n += more;
-        p->tok++;
-    } while (in_brackets && p->tok->kind == TOK_STRING);
-    return in_brackets && !llm_arch_expect(p, ")", "after the strings of a text") ? NULL : text;
+        memcpy(end, p->tok->str, more + 1);
+        end += more;
+    }
+    return text && in_brackets && !llm_arch_expect(p, ")", "after the strings of a text") ? NULL
+                                                                                          : text;
 }
 
 /* NAME STRING .. | "longest" NUMBER | "before" STRING { "," STRING } */

@@ -114,6 +114,29 @@ TEST(opening_one_does_not_parse_the_others) {
     llm_arch_free(a);
 }
 
+/* A text of many strings takes memory once, and not again for each of them. */
+TEST(text_of_many_strings) {
+    enum { STRINGS = 80000, MOST = 300 };
+    static const char begin[] = "arch \"x\"\nlanguage 2\n\nspeech:\n  user (",
+                      end[] = ")\n\nlogits = 1\n";
+    ggl_error err;
+    llm_arch *a = NULL;
+    char *s = malloc(sizeof begin + (size_t)3 * STRINGS + sizeof end), *at = s;
+    REQUIRE(s);
+    at += sprintf(at, "%s", begin);
+    for (int k = 0; k < STRINGS; k++)
+        at += sprintf(at, "\"a\"");
+    at += sprintf(at, "%s", end);
+    const long before = alloc_count();
+    CHECK_OK(llm_arch_parse(&a, s, (size_t)(at - s), "t.arch", &err), &err);
+    const long taken = alloc_count() - before;
+    CHECK_MSG(taken <= MOST, "%ld allocations", taken);
+    if (CHECK(a && llm_arch_speech_first(a)))
+        CHECK_INT(strlen(llm_arch_speech_first(a)->user), STRINGS);
+    llm_arch_free(a);
+    free(s);
+}
+
 /* Each of the shipped descriptors meets other code; a few of them in turn, fewer where each step is watched. */
 LONG_TEST(build_shipped_out_of_memory) {
     const char *name, *source;
