@@ -11,8 +11,10 @@ import concurrent.futures
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
 import types
 import wave
 
@@ -109,6 +111,37 @@ class Check(late_senses.Check):
                 same = all([s["tokens"] for s in x.result()["segments"]] == [s["tokens"] for s in whole["segments"]] for x in sounds)
                 self.tell("llm-server: sounds beside texts", same and all(x.result()[0] == 200 for x in texts))
 
+    def beside_the_gone(self, model, path):
+        """Clients that leave while their prompts are read end no sound that is written down beside these."""
+        body = json.dumps({"prompt": "ab " * 20000, "n_predict": 1}).encode()
+        got = []
+        with Server([self.server, *model, "-np", "2", "-c", "65536"]) as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
+            def wait_for(n):
+                while sum(slot["is_processing"] for slot in json.loads(server.get("/slots")[2])) != n:
+                    time.sleep(0.01)
+            for _ in range(4):
+                wait_for(0)
+                with socket.create_connection(("127.0.0.1", server.port)) as client:
+                    client.sendall(b"POST /completion HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                    wait_for(1)
+                    sound = pool.submit(self.form, server, "/v1/audio/transcriptions", path, {})
+                    wait_for(2)
+                got.append(sound.result()[0])
+        self.tell("llm-server: a sound beside texts whose clients leave", got == [200] * 4, got)
+
+    def in_time(self, model):
+        """The time for an answer also ends what finds speech, which would go on long after it."""
+        w = voice.weights(np.random.default_rng(5))
+        with open(self.at("safetensors"), "wb") as f:
+            f.write(voice.safetensors(voice.names(w, "safetensors")))
+        path = self.at("wav")
+        with wave.open(path, "wb") as f:
+            f.setparams((1, 1, 1000, 0, "NONE", ""))
+            f.writeframes(bytes([128]) * 1000 * 3600)
+        with Server([self.server, *model, "--vad-model", self.at("safetensors"), "--max-time", "1"]) as server:
+            status, text = self.form(server, "/v1/audio/transcriptions", path, {"vad_filter": "true"})
+        self.tell("llm-server: an hour of silence in a second", status == 504, f"{status}: {text}")
+
     def posted(self, server, where, path, fields):
         status, text = self.form(server, where, path, fields)
         return json.loads(text) if status == 200 else {"segments": [], "status": status, "error": text}
@@ -149,6 +182,8 @@ class Check(late_senses.Check):
         self.same_elsewhere(kind, model, path, {"language": "de"})
         if self.server and not template:
             self.forms(model, path)
+            self.beside_the_gone(model, self.wav(sound(480000)))
+            self.in_time(model)
 
     @staticmethod
     def greedy(text, ear, prompt, x, n=8):

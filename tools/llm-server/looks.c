@@ -10,9 +10,10 @@ enum { FETCHERS = 4, MOST_FETCHED = 20 << 20 }; /* bytes of a picture */
 
 struct looks {
     turn_queue *eye;     /* one thread: the model looks at one picture at a time */
-    turn *at;            /* the turn that runs there; on its thread */
     turn_queue *fetcher; /* NULL: nothing is fetched */
-    os_mutex lock;       /* of the eye and the ear */
+    os_mutex lock;       /* of the eye and the ear; who has it uses them: */
+    turn *at;            /* a turn, which runs; NULL: none */
+    turn_queue *of;      /* of this queue */
 };
 
 /* What the server keeps of a request's pictures: ask.looked. */
@@ -148,8 +149,7 @@ static void run(turn *t) {
     looks *l = k->s->looks;
     ask *a = k->a;
     ggl_status st = GGL_OK;
-    looks_enter(l);
-    l->at = t;
+    looks_enter(l, l->eye, t);
     looked *kept = ggl_calloc(1, sizeof *kept + a->n_images * sizeof *kept->mark);
     if (kept) {
         kept->ctx = k->s->ctx;
@@ -166,7 +166,6 @@ static void run(turn *t) {
                              a->image[i].is_sound ? "sound" : "picture", i + 1, a->n_images);
     }
     ask_drop_files(a);
-    l->at = NULL;
     looks_leave(l);
     if (st == GGL_OK)
         end_look(k);
@@ -174,16 +173,19 @@ static void run(turn *t) {
         fail(k, st);
 }
 
-void looks_enter(looks *l) {
+void looks_enter(looks *l, turn_queue *of, turn *t) {
     ggl_os_mutex_lock(&l->lock);
+    l->of = of;
+    l->at = t;
 }
 
 void looks_leave(looks *l) {
+    l->at = NULL;
     ggl_os_mutex_unlock(&l->lock);
 }
 
 bool looks_stops(const looks *l) {
-    return l->at && turn_queue_stops(l->eye, l->at);
+    return l->at && turn_queue_stops(l->of, l->at);
 }
 
 /* --- fetching --------------------------------------------------------------------------------- */

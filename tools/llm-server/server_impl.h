@@ -52,10 +52,12 @@ struct server {
     llm_prompt_folder *prompts; /* beginnings that are shared; NULL: none are */
     char prompts_also[LLM_CACHE_SETTINGS];
     answers *answers;
-    rate prompt_rate, drawn_rate; /* of the engine's tokens; on its thread */
-    looks *looks;                 /* of a model that sees; NULL: it does not */
-    turn_queue *speech;           /* of a model that hears, with one thread; NULL: it does not */
-    turn *hearing;                /* what runs there, known to that thread; NULL: nothing */
+    rate prompt_rate, drawn_rate;    /* of the engine's tokens; on its thread */
+    looks *looks;                    /* of a model that sees; NULL: it does not */
+    turn_queue *speech;              /* of a model that hears, with one thread; NULL: it does not */
+    turn *hearing;                   /* what runs there, known to that thread; NULL: nothing */
+    atomic_uintptr_t hearing_thread; /* its ggl_os_thread_number; 0: it heard nothing yet */
+    int n_said;                      /* texts of sounds that the engine runs; on its thread */
     char *model_info;
     double load_seconds, repack_seconds;
     used_memory
@@ -99,10 +101,10 @@ looks *looks_new(size_t n_most, bool fetches);
 /* Ends them: what runs is given up. NULL is fine. */
 void looks_end(looks *l);
 void looks_free(looks *l); /* after its end; NULL is fine */
-/* True if the eye is to give up the picture at which it looks. On its thread. */
+/* True if the eye or ear is to give up what it looks at or hears. On the thread that uses it. */
 bool looks_stops(const looks *l);
-/* Around each use of the eye or ear by others than the thread that looks. */
-void looks_enter(looks *l);
+/* Around each use of the eye or ear: by this turn, which runs. */
+void looks_enter(looks *l, turn_queue *of, turn *t);
 void looks_leave(looks *l);
 
 /* --- server.c --- */

@@ -85,13 +85,13 @@ static bool on_load(void *ctx, size_t done, size_t total) {
 /* Asked between the parts of a step. The answers belong to the engine's thread: devices with threads of their own do not look at them. */
 static bool is_aborted(void *ctx) {
     const server *s = ctx;
-    if (s->facts.hears && s->speech)
+    if (s->facts.hears || s->hearing_thread == ggl_os_thread_number())
         return s->aborts || (s->hearing && turn_queue_stops(s->speech, s->hearing));
-    return s->aborts ||
-           (s->engine_thread == ggl_os_thread_number() && answers_run_for_nobody(s->answers));
+    return s->aborts || (s->engine_thread == ggl_os_thread_number() && s->n_said == 0 &&
+                         answers_run_for_nobody(s->answers));
 }
 
-/* The eye has a thread of its own once the model is loaded. */
+/* Other threads use the eye once the model is loaded. */
 static bool stops_seeing(void *ctx) {
     const server *s = ctx;
     return s->looks ? looks_stops(s->looks) : s->aborts;

@@ -258,7 +258,8 @@ static void transcribe(turn *t) {
     server *s = j->s;
     ggl_error err = {0};
     ggl_status st = GGL_CANCELLED;
-    s->hearing = s->facts.hears ? t : NULL;
+    s->hearing = t;
+    s->hearing_thread = ggl_os_thread_number();
     llm_transcribe_params p = j->ask.how;
     p.each = on_piece;
     p.progress = on_progress;

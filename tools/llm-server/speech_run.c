@@ -33,6 +33,7 @@ static bool on_token(void *ctx, int32_t id, const float *logits) {
 static void on_end(void *ctx, llm_end why, const llm_sequence_stats *stats, const ggl_error *err) {
     running *r = ctx;
     r->p->ended(r->p->ctx, why, stats, err);
+    r->of->s->n_said--;
     ggl_os_mutex_lock(&r->lock);
     r->is_over = true;
     ggl_os_cond_signal(&r->has_ended);
@@ -42,6 +43,7 @@ static void on_end(void *ctx, llm_end why, const llm_sequence_stats *stats, cons
 static void add(void *ctx, llm_engine *e) {
     running *r = ctx;
     r->st = llm_engine_add(e, &r->own, &r->id, &r->err);
+    r->of->s->n_said += r->st == GGL_OK;
 }
 
 static void cancel(void *ctx, llm_engine *e) {
@@ -91,7 +93,7 @@ static ggl_status run(void *ctx, const llm_sequence_params *p, ggl_error *err) {
 
 static void enter(void *ctx) {
     const speaker *of = ctx;
-    looks_enter(of->s->looks);
+    looks_enter(of->s->looks, of->s->speech, of->t);
 }
 
 static void leave(void *ctx) {
