@@ -121,6 +121,8 @@ static ggl_status skip(dictation *d, ggl_error *err) {
     const int64_t first = (int64_t)(d->p->offset * rate);
     while (st == GGL_OK && d->at < first && got > 0) {
         const int64_t left = first - d->at, n = left < d->n_most ? left : d->n_most;
+        if (llm_context_is_cancelled(d->c))
+            return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
         st = llm_hearing_samples(&d->h, d->sample, n, &got, err);
         d->at += st == GGL_OK ? got : 0;
     }
@@ -403,40 +405,24 @@ static ggl_status write_part(dictation *d, int64_t n, ggl_error *err) {
     return st;
 }
 
-static ggl_status tell_progress(const dictation *d, ggl_error *err) {
-    const int64_t n = llm_sound_n_samples(d->h.sound);
-    const double rate = (double)d->how->rate, all = n < 0 ? -1 : (double)n / rate;
-    const double done = llm_hearing_place(&d->h, (double)d->at / rate);
-    return d->p->progress && !d->p->progress(d->p->user, done, all)
-               ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
-               : GGL_OK;
-}
-
-static ggl_status tell_nothing(const dictation *d, ggl_error *err) {
-    if (d->h.has_parts)
-        return tell_progress(d, err);
-    return d->p->offset > 0 ? ggl_fail(err, GGL_USAGE, "%s: the sound ends before %g seconds",
-                                       d->h.name, d->p->offset)
-                            : ggl_fail(err, GGL_FORMAT, "%s: the sound has no samples", d->h.name);
+static double at_seconds(const dictation *d) {
+    return (double)d->at / (double)d->how->rate;
 }
 
 static ggl_status write_all(dictation *d, ggl_error *err) {
-    char text[128];
+    llm_hearing_tell_parts(&d->h, d->p);
     ggl_status st = fill(d, err);
     set_language(d, d->code);
     if (st == GGL_OK && d->n == 0)
-        st = tell_nothing(d, err);
+        st = llm_hearing_tell_nothing(&d->h, d->p, at_seconds(d), err);
     while (st == GGL_OK && d->n > 0) {
         st = write_part(d, cut(d), err);
         if (st == GGL_OK)
-            st = tell_progress(d, err);
+            st = llm_hearing_tell_progress(&d->h, d->p, at_seconds(d), err);
         if (st == GGL_OK)
             st = fill(d, err);
     }
-    note(d, llm_sound_note(d->h.sound));
-    snprintf(text, sizeof text, "the sound is damaged: %s", llm_sound_damage(d->h.sound));
-    if (*llm_sound_damage(d->h.sound))
-        warn(d, text);
+    llm_hearing_tell_sound(&d->h, d->p);
     return st;
 }
 

@@ -328,6 +328,51 @@ void llm_hearing_cut(hearing *h, int64_t n) {
         h->rows[i] = 0;
 }
 
+/* --- what the caller is told ------------------------------------------------------------------ */
+
+static void tell_note(const llm_transcribe_params *p, const char *text) {
+    if (p->note && *text)
+        p->note(p->user, text);
+}
+
+void llm_hearing_tell_parts(const hearing *h, const llm_transcribe_params *p) {
+    char text[128];
+    snprintf(text, sizeof text, "speech was found in %zu part%s of %.1f s, together %.1f s",
+             h->n_parts, h->n_parts == 1 ? "" : "s", h->seconds, h->spoken);
+    if (h->has_parts)
+        tell_note(p, text);
+}
+
+ggl_status llm_hearing_tell_progress(const hearing *h, const llm_transcribe_params *p,
+                                     double seconds, ggl_error *err) {
+    const int64_t n = llm_sound_n_samples(h->sound);
+    const double all = n < 0 ? -1 : (double)n / (double)h->how->rate;
+    return p->progress && !p->progress(p->user, llm_hearing_place(h, seconds), all)
+               ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
+               : GGL_OK;
+}
+
+ggl_status llm_hearing_tell_nothing(const hearing *h, const llm_transcribe_params *p,
+                                    double seconds, ggl_error *err) {
+    if (h->has_parts)
+        return llm_hearing_tell_progress(h, p, seconds, err);
+    if (p->offset > 0)
+        return ggl_fail(err, GGL_USAGE, "%s: the sound ends before %g seconds", h->name, p->offset);
+    tell_note(p, "the sound is so short that there is nothing to write down");
+    return GGL_OK;
+}
+
+void llm_hearing_tell_sound(const hearing *h, const llm_transcribe_params *p) {
+    const char *damage = llm_sound_damage(h->sound);
+    char text[128];
+    tell_note(p, llm_sound_note(h->sound));
+    snprintf(text, sizeof text, "the sound is damaged: %s", damage);
+    if (*damage && p->warn)
+        p->warn(p->user, text);
+    else if (*damage)
+        tell_note(p, text);
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 /* Opens the sound, and finds the parts that are heard. */

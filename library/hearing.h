@@ -77,6 +77,16 @@ double llm_hearing_place(const hearing *h, double seconds);
 void llm_hearing_place_piece(const hearing *h, double *start, double *end);
 /* The same of a word, which is in one part: that of its middle. */
 void llm_hearing_place_word(const hearing *h, double *start, double *end);
+/* Tells the caller in how many parts there is speech, if such are found. */
+void llm_hearing_tell_parts(const hearing *h, const llm_transcribe_params *p);
+/* Tells the caller that so many seconds of what is heard are done. GGL_CANCELLED: the caller says so. */
+GGL_NODISCARD ggl_status llm_hearing_tell_progress(const hearing *h, const llm_transcribe_params *p,
+                                                   double seconds, ggl_error *err);
+/* The same of a sound of which nothing is heard. GGL_USAGE: it ends before the offset. */
+GGL_NODISCARD ggl_status llm_hearing_tell_nothing(const hearing *h, const llm_transcribe_params *p,
+                                                  double seconds, ggl_error *err);
+/* Tells the caller at the end what was done to the sound, and what is wrong with it. */
+void llm_hearing_tell_sound(const hearing *h, const llm_transcribe_params *p);
 /* Rows in so many seconds, and back. */
 int64_t llm_hearing_rows_in(const hearing *h, double seconds);
 double llm_hearing_seconds(const hearing *h, int64_t rows);

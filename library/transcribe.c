@@ -70,16 +70,6 @@ static void note(const transcriber *t, const char *text) {
         t->p.note(t->p.user, text);
 }
 
-/* Tells what is wrong with the sound. */
-static void warn(const transcriber *t, const char *damage) {
-    char text[128];
-    snprintf(text, sizeof text, "the sound is damaged: %s", damage);
-    if (*damage && t->p.warn)
-        t->p.warn(t->p.user, text);
-    else if (*damage)
-        note(t, text);
-}
-
 static ggl_status read_params(transcriber *t, const llm_transcribe_params *params, ggl_error *err) {
     llm_transcribe_params *p = &t->p;
     *p = llm_transcribe_default();
@@ -531,52 +521,26 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
     return st;
 }
 
-static ggl_status tell_progress(transcriber *t, ggl_error *err) {
-    const int64_t n = llm_sound_n_samples(t->h.sound);
-    const double rate = (double)t->h.how->rate;
-    const double all = n < 0 ? -1 : (double)n / rate;
-    const double done = llm_hearing_place(&t->h, llm_hearing_seconds(&t->h, t->at));
-    return t->p.progress && !t->p.progress(t->p.user, done, all) ? stopped(err) : GGL_OK;
-}
-
-/* The sound has nothing to write down. */
-static ggl_status tell_nothing(transcriber *t, ggl_error *err) {
-    if (t->h.has_parts)
-        return tell_progress(t, err);
-    if (t->p.offset > 0)
-        return ggl_fail(err, GGL_USAGE, "%s: the sound ends before %g seconds", t->h.name,
-                        t->p.offset);
-    note(t, "the sound is so short that there is nothing to write down");
-    return GGL_OK;
-}
-
-/* Says how much of the sound is speech. */
-static void tell_parts(const transcriber *t) {
-    char text[128];
-    const hearing *h = &t->h;
-    snprintf(text, sizeof text, "speech was found in %zu part%s of %.1f s, together %.1f s",
-             h->n_parts, h->n_parts == 1 ? "" : "s", h->seconds, h->spoken);
-    if (h->has_parts)
-        note(t, text);
+static double at_seconds(const transcriber *t) {
+    return llm_hearing_seconds(&t->h, t->at);
 }
 
 static ggl_status write_all(transcriber *t, ggl_error *err) {
     int64_t n = 0;
     ggl_status st = GGL_OK;
     t->at = t->first;
-    tell_parts(t);
+    llm_hearing_tell_parts(&t->h, &t->p);
     while (st == GGL_OK && t->at < t->until) {
         st = llm_hearing_window(&t->h, t->at, t->until, &n, err);
         if (st == GGL_OK && n <= 0 && t->at == t->first)
-            st = tell_nothing(t, err);
+            st = llm_hearing_tell_nothing(&t->h, &t->p, at_seconds(t), err);
         if (st != GGL_OK || n <= 0)
             break;
         st = write_window(t, n, err);
         if (st == GGL_OK)
-            st = tell_progress(t, err);
+            st = llm_hearing_tell_progress(&t->h, &t->p, at_seconds(t), err);
     }
-    note(t, llm_sound_note(t->h.sound));
-    warn(t, llm_sound_damage(t->h.sound));
+    llm_hearing_tell_sound(&t->h, &t->p);
     return st;
 }
 

@@ -228,10 +228,13 @@ class Check(late_senses.Check):
         self.tell("subtitles", srt.count("-->") == 2, srt)
         later = self.json_of(*model, "--offset", "1", "--duration", "2", self.wav(x))["segments"]
         self.tell("an offset and a duration", [(s["start"], s["end"]) for s in later] == [(1, 3)] and later[0]["tokens"][:8] == self.greedy(text, ear, "[INST]<__media__>[/INST][TRANSCRIBE]", x[16000:48000]), later)
+        for words, code, said in (((), 0, "so short that there is nothing to write down"), (("--offset", "1"), 2, "the sound ends before 1 seconds")):
+            done = subprocess.run([self.transcribe, *model, *words, self.wav(x[:0])], capture_output=True, text=True)
+            self.tell(f"no samples {' '.join(words)}".rstrip(), done.returncode == code and said in done.stderr, done.stderr)
         self.speech_alone(model, x, text, ear)
         for words, said in ((("--offset", "1000"), "the sound ends before 1000 seconds"), (("-c", "8"), "the shortest sound takes"), (("-l", "xx"), "the language 'xx' is not known"),
                             (("--word-timestamps", "--format", "json"), "needs a model such as Whisper"), (("--dump", "mel", "-o", self.at("npy")), "is for models such as Whisper"),
-                            (("-m", "builtin:words", "--mmproj", self.at("ear")), "hears by itself: leave out --mmproj"), (("-m", "builtin:shapes", "-mm", "builtin:shapes-eye"), "makes no rows of sounds")):
+                            (("-m", "builtin:words", "--mmproj", self.at("ear")), "hears by itself: leave out --mmproj"), (("-m", "builtin:words", "-c", "9"), "hears by itself: leave out -c"), (("-m", "builtin:shapes", "-mm", "builtin:shapes-eye"), "makes no rows of sounds")):
             done = subprocess.run([self.transcribe, *model[: 0 if "-m" in words else 4 if "-c" in words else 6], *words, self.wav(x)], capture_output=True, text=True)
             self.tell(f"refused: {' '.join(words[:2])}", done.returncode in (1, 2) and said in done.stderr, done.stderr)
 
@@ -244,7 +247,10 @@ class Check(late_senses.Check):
         p = voice.probabilities(w, x)
         rules = float(np.median(p)), 250, 100, 0, 30
         found = voice.spans(p, len(x), np.float32(rules[0]), *rules[1:])
-        got = self.json_of(*model[:4], "-vm", self.at("safetensors"), "-vt", str(rules[0]), self.wav(x))["segments"]
+        words = *model[:4], "-vm", self.at("safetensors"), "-vt", str(rules[0])
+        got = self.json_of(*words, self.wav(x))["segments"]
+        told = subprocess.run([self.transcribe, *words, self.wav(x)], capture_output=True, text=True, errors="replace").stderr
+        self.tell("a note of speech alone", f"speech was found in {len(found)} parts of " in told, told)
         heard = []
         for k, (start, end) in enumerate(found):
             end = min(end + 1600, found[k + 1][0]) if k + 1 < len(found) else end
