@@ -94,12 +94,19 @@ static int check_text_model(job *j) {
     return -1;
 }
 
+/* A model such as Whisper hears by itself, in a context of its own length. */
+static int check_hearing_model(const job *j) {
+    const char *unused = j->opening.params.mmproj      ? "--mmproj"
+                         : j->opening.params.n_ctx > 0 ? "-c"
+                                                       : NULL;
+    return unused ? tool_error(TOOL, 2, "%s hears by itself: leave out %s", j->opening.path, unused)
+                  : -1;
+}
+
 static int check_model(job *j) {
     const llm_arch *arch = llm_model_arch(llm_opened_model(j->ctx));
     if (reads_sound(j))
-        return !j->opening.params.mmproj
-                   ? -1
-                   : tool_error(TOOL, 2, "%s hears by itself: leave out --mmproj", j->opening.path);
+        return check_hearing_model(j);
     if (j->opening.params.mmproj && !llm_arch_reads_rows(arch))
         return check_text_model(j);
     if (llm_finds_speech(llm_opened_model(j->ctx)))
