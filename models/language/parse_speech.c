@@ -3,6 +3,9 @@
 
 #include "language.h"
 
+/* Each is tried, in turn, when a sound comes. */
+enum { MOST_SECTIONS = 64 };
+
 /* STRING | "(" STRING { STRING } ")": strings in brackets, which may be in several lines, are one text. */
 static const char *parse_text(arch_parser *p) {
     const bool in_brackets = llm_arch_accept(p, "(");
@@ -64,6 +67,13 @@ static bool check_whole(arch_parser *p, const llm_arch_speech *s, arch_place pla
 }
 
 bool llm_arch_parse_speech(arch_parser *p) {
+    llm_arch_speech **end = p->text->prelude ? &p->arch->prelude_speech : &p->arch->speech;
+    int n = 1;
+    for (; *end; end = &(*end)->next)
+        n++;
+    if (n > MOST_SECTIONS)
+        return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
+                                      "more than %d speech sections", MOST_SECTIONS);
     llm_arch_speech *s = llm_arch_parse_alloc(p, 1, sizeof *s);
     if (!s)
         return false;
@@ -80,9 +90,6 @@ bool llm_arch_parse_speech(arch_parser *p) {
         if (!parse_item(p, s))
             return false;
     p->tok++;
-    llm_arch_speech **end = p->text->prelude ? &p->arch->prelude_speech : &p->arch->speech;
-    while (*end)
-        end = &(*end)->next;
     *end = s;
     return check_whole(p, s, place);
 }

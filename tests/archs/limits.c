@@ -56,6 +56,14 @@ TEST(names) {
     fails("b = 1e", "9", 20, "\n", "this number is too large");
 }
 
+TEST(speech_sections) {
+    ggl_error err;
+    char *top = many("", "speech:\n  user \"a\"\n", 65, "");
+    CHECK_INT(arch_try(top, "", "", NULL, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "131:1: error: more than 64 speech sections");
+    free(top);
+}
+
 TEST(nesting) {
     char close[160] = "1";
     strcat(memset(close + 1, ')', 99), "\nrequire b == 1" AND_IGNORE);
