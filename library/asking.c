@@ -59,16 +59,24 @@ static bool has_tokens(const llm_tokenizer *t, const llm_arch_speech *s) {
     return all;
 }
 
+/* True if a text of the section has the variable. */
 static bool mentions(const llm_arch_speech *s, const char *variable) {
     const char *const text[] = {s->prompt, s->system, s->user, s->answer};
     bool any = false;
-    for (size_t k = 0; k < sizeof text / sizeof *text; k++)
-        any |= text[k] && strstr(text[k], variable);
+    for (size_t k = 0; k < sizeof text / sizeof *text && !any; k++) {
+        llm_template *t = NULL;
+        ggl_error unread;
+        any = text[k] &&
+              llm_template_new(&t, text[k], strlen(text[k]), "the speech section", &unread) ==
+                  GGL_OK &&
+              llm_template_mentions(t, variable);
+        llm_template_free(t);
+    }
     return any;
 }
 
 bool llm_asking_tells_language(const asking *a) {
-    return mentions(a->how, "language");
+    return mentions(a->how, "language") || mentions(a->how, "language_name");
 }
 
 /* Sets *fits if the section has a text for what is asked. */
@@ -100,7 +108,7 @@ ggl_status llm_asking_open(asking *a, llm_context *c, const llm_eye *ear,
         st = ggl_fail(err, GGL_UNSUPPORTED,
                       "%s does not say how the model is asked to write down what is said",
                       llm_arch_name(arch));
-    if (st == GGL_OK && wishes->prompt && *wishes->prompt && !mentions(a->how, "prompt }}"))
+    if (st == GGL_OK && wishes->prompt && *wishes->prompt && !mentions(a->how, "prompt"))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model takes no prompt when it writes down what is said (%s)",
                         llm_arch_name(arch));
@@ -187,9 +195,8 @@ ggl_status llm_asking_prompt(asking *a, const char *mark, llm_tokens *ids, ggl_e
     ids->n = 0;
     ggl_status st = a->how->prompt ? whole_prompt(a, ids, err) : chat_prompt(a, ids, err);
     if (st == GGL_OK && a->n_marks != 1)
-        st = ggl_fail(err, GGL_UNSUPPORTED,
-                      "the chat template shows the sound of a message %d times, and not once",
-                      a->n_marks);
+        st = ggl_fail(err, GGL_UNSUPPORTED, "%s shows the sound %d times, and not once",
+                      a->how->prompt ? "the speech section" : "the chat template", a->n_marks);
     if (st == GGL_OK)
         st = render(a, a->how->answer, &text, &n, err);
     if (st == GGL_OK)

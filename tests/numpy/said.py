@@ -232,6 +232,8 @@ class Check(late_senses.Check):
             done = subprocess.run([self.transcribe, *model, *words, self.wav(x[:0])], capture_output=True, text=True)
             self.tell(f"no samples {' '.join(words)}".rstrip(), done.returncode == code and said in done.stderr, done.stderr)
         self.speech_alone(model, x, text, ear)
+        self.own_section(model, ear.meta, ear.w, self.wav(x[:8000]))
+        gguf.write(self.at("ear"), ear.meta, ear.w)
         for words, said in ((("--offset", "1000"), "the sound ends before 1000 seconds"), (("-c", "8"), "the shortest sound takes"), (("-l", "xx"), "the language 'xx' is not known"),
                             (("--word-timestamps", "--format", "json"), "needs a model such as Whisper"), (("--dump", "mel", "-o", self.at("npy")), "is for models such as Whisper"),
                             (("-m", "builtin:words", "--mmproj", self.at("ear")), "hears by itself: leave out --mmproj"), (("-m", "builtin:words", "-c", "9"), "hears by itself: leave out -c"), (("-m", "builtin:shapes", "-mm", "builtin:shapes-eye"), "makes no rows of sounds")):
@@ -258,6 +260,19 @@ class Check(late_senses.Check):
         want = self.greedy(text, ear, "[INST]<__media__>[/INST][TRANSCRIBE]", np.concatenate(heard))
         ok = len(found) > 1 and len(got) == 1 and abs(got[0]["start"] - found[0][0] / 16000) < 0.01 and abs(got[0]["end"] - found[-1][1] / 16000) < 0.01
         self.tell("speech alone", ok and got[0]["tokens"][:8] == want, f"{[(s['start'], s['end'], s['tokens'][:8]) for s in got]}, not {want}, {np.array(found) / 16000}")
+
+    def own_section(self, model, meta, w, path):
+        """A speech section of the file's own descriptor."""
+        with open(os.path.join(HERE, "../../models/archs/clip-whisper.arch"), encoding="utf-8") as f:
+            begin, rest = f.read().split("# Voxtral has a task token\n")
+        for section, words, said in (('prompt "{{ sound }}{{- prompt | upper -}}"', ("--prompt", "Tool"), None), ('prompt "{{ sound }}"', ("--prompt", "Tool"), "takes no prompt"),
+                                     ('prompt "{{ sound }} prompt }}"', ("--prompt", "Tool"), "takes no prompt"),
+                                     ('prompt "{{ sound }} of any language"', ("-l", "de"), "the model is not told the language"), ('prompt "{{ sound }}{{language_name}}"', ("-l", "de"), None),
+                                     ('prompt "{{ sound }}{{ sound }}"', (), "the speech section shows the sound 2 times, and not once"), ('prompt "say it"', (), "the speech section shows the sound 0 times")):
+            gguf.write(self.at("ear"), meta | {"general.descriptor": begin + "speech:\n  " + section + "\n\nconvert " + rest.split("convert ", 1)[1]}, w)
+            done = subprocess.run([self.transcribe, *model, *words, path], capture_output=True, text=True, errors="replace")
+            fine = said in done.stderr if said else done.returncode == 0 and "is not told" not in done.stderr
+            self.tell(f"{section} {' '.join(words)}".rstrip(), fine, done.stderr)
 
     # --- answers
 
