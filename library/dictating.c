@@ -256,9 +256,8 @@ static ggl_status answer(dictation *d, double seconds, ggl_error *err) {
     sampling.temp = d->p->temperature;
     sampling.seed = d->p->seed;
     sampling.tokenizer = d->c->tokenizer;
-    sampling.top_k = 0;
-    sampling.top_p = 1;
-    sampling.min_p = 0;
+    sampling.stage[0] = LLM_SAMPLER_TEMPERATURE;
+    sampling.n_stages = 1;
     const int64_t most = 100 + (int64_t)(TOKENS_PER_SECOND * seconds);
     const llm_job_params jp = {.n_vocab = llm_session_n_vocab(d->c->session),
                                .n_ctx = llm_session_n_ctx(d->c->session),

@@ -143,9 +143,8 @@ static ggl_status write_pieces(writer *w, ggl_error *err) {
 static ggl_status open_engine(writer *w, llm_session *s, const llm_tokenizer *t, ggl_error *err) {
     llm_sampler_params p = llm_sampler_default();
     p.temp = 1;
-    p.top_k = 0;
-    p.top_p = 1;
-    p.min_p = 0;
+    p.stage[0] = LLM_SAMPLER_TEMPERATURE;
+    p.n_stages = 1;
     const int32_t n_vocab = (int32_t)llm_session_n_vocab(s);
     const llm_engine_params ep = {
         .size = sizeof ep, .session = s, .tokenizer = t, .n_parallel = SLOTS};

@@ -47,8 +47,8 @@ if command -v git >/dev/null && command -v cmake >/dev/null; then
 fi
 
 cd "$source"
-# The number itself. The changelog has it in a heading; texts of others' files, in tests, may have it by chance.
-places=(--exclude-dir=.git --exclude-dir=build --exclude-dir=tests --exclude=CHANGELOG.md)
+# The number itself. The changelog has it in a heading; texts of others' files, in tests, and their versions, in findings, may have it by chance.
+places=(--exclude-dir=.git --exclude-dir=build --exclude-dir=tests --exclude-dir=findings --exclude=CHANGELOG.md)
 found=$(grep -rInE "${places[@]}" "(^|[^0-9.])${version//./\\.}([^0-9.]|\$)" . | grep -v '^\./CMakeLists.txt:[0-9]*:project(' || true)
 [ -z "$found" ] || fail "the version stands in a second place: $found"
 # Any number that looks like a version of this project, also an old one.

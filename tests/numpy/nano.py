@@ -230,12 +230,13 @@ LOADED = {}  # the names that modules have added
 
 
 def load(*modules):
-    """The names of the cases that these modules add, in order."""
+    """The names of the cases that these modules add, in order; without those of a family that one of them loads."""
     if modules not in LOADED:
         before = set(CASES)
         for module in modules:
             importlib.import_module(module)
-        LOADED[modules] = [name for name in CASES if name not in before]
+        others = {name for names in LOADED.values() for name in names}
+        LOADED[modules] = [name for name in CASES if name not in before and name not in others]
     return LOADED[modules]
 
 

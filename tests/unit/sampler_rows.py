@@ -20,7 +20,6 @@ ALLOWED = {
     "tools/llm-server/api_ollama.c": "what fields of Ollama stand for",
     "tools/llm-server/api_anthropic.c": "what Anthropic's API has of them",
     "tools/llm-server/api_openai_events.c": "what OpenAI's API shows of them",
-    "library/measure/own_text.c": "a sampler for one purpose",
     "models/include/llm/internal/diffuse.h": "diffusion draws the token of a mask by rules of its own",
     "models/run/diffuse.c": "diffusion draws the token of a mask by rules of its own",
     "tools/llm-cli/diffusion.c": "diffusion draws the token of a mask by rules of its own",
