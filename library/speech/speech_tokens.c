@@ -36,6 +36,7 @@ static const char *const languages[][2] = {
     {"bo", "tibetan"},        {"tl", "tagalog"},     {"mg", "malagasy"},      {"as", "assamese"},
     {"tt", "tatar"},          {"haw", "hawaiian"},   {"ln", "lingala"},       {"ha", "hausa"},
     {"ba", "bashkir"},        {"jw", "javanese"},    {"su", "sundanese"},     {"yue", "cantonese"},
+    {"fil", "filipino"}, /* of text models with an ear; Whisper has Tagalog */
 };
 enum { N_LANGUAGES = sizeof languages / sizeof *languages };
 

@@ -280,6 +280,7 @@ class Check(late_senses.Check):
         """What of an answer is said, of text models that write one text, word after word."""
         for name, token, words, want in (
                 ("qwen3a", "<asr_text>", ("language", " German", "<asr_text>", "Guten", " Tag "), ("Guten Tag", "german")),
+                ("qwen3a", "<asr_text>", ("language", " Filipino", "<asr_text>", "Guten"), ("Guten", "filipino")),
                 ("qwen3a", "<asr_text>", ("language", " None", "<asr_text>", "Guten"), ("Guten", None)),
                 ("qwen3a", "<asr_text>", ("Guten", " Tag"), ("Guten Tag", None)),
                 ("audio-flamingo3", "<sound>", ("The spoken content", " of the audio is", ' "Guten', " Tag.", '".'), ("Guten Tag.", None))):
@@ -288,8 +289,12 @@ class Check(late_senses.Check):
             self.write_chain(line["n_row"], [token], words)
             path = self.write_medium("sound", [20000])
             got = self.json_of("-m", self.at("text"), "--mmproj", folder, path)
-            ok = got["text"].strip() == want[0] and got["language"] == ({"german": "de"}.get(want[1], want[1]))
+            ok = got["text"].strip() == want[0] and got["language"] == ({"german": "de", "filipino": "fil"}.get(want[1], want[1]))
             self.tell(f"{name}: {''.join(words)}", ok, f"{got['text']!r}, {got['language']}, not {want}")
+            if want[1] == "filipino":
+                for language, said in ("fil", None), ("sw", "the model writes down no Swahili"):
+                    done = subprocess.run([self.transcribe, "-m", self.at("text"), "--mmproj", folder, "-l", language, path], capture_output=True, text=True)
+                    self.tell(f"{name}: -l {language}", (done.returncode == 0) == (said is None) and (said or "") in done.stderr, done.stderr)
             if self.server and want[1]:
                 with Server([self.server, "-m", self.at("text"), "--mmproj", folder]) as server:
                     told = self.posted(server, "/v1/audio/transcriptions", path, {"response_format": "verbose_json"})
