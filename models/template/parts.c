@@ -75,6 +75,9 @@ ggl_status llm_part_read(llm_text_part *out, const json_value *part, bool in_res
         *out = (llm_text_part){llm_part_left_out(types[k].kind == PICTURE), true};
         return GGL_OK;
     }
+    if (!types[k].text && types[k].kind == OTHER && (marks->pictures || marks->sounds))
+        return ggl_fail(err, GGL_UNSUPPORTED, "\"%s\" is not read; use %s", types[k].type,
+                        type_names(marks));
     if (!types[k].text)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "\"%s\" is not supported: the model reads only text%s", types[k].type,
