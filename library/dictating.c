@@ -9,7 +9,6 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/pass.h"
-#include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
 #include "hearing.h"
 #include "job_parts.h"
@@ -56,16 +55,11 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for what is heard");
 }
 
-static void note(const dictation *d, const char *text) {
-    if (d->p->note && *text)
-        d->p->note(d->p->user, text);
-}
-
 static void warn(const dictation *d, const char *text) {
     if (d->p->warn)
         d->p->warn(d->p->user, text);
     else
-        note(d, text);
+        llm_hearing_tell_note(d->p, text);
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -147,7 +141,7 @@ static ggl_status open(dictation *d, const char *path, ggl_error *err) {
     if (st == GGL_OK)
         st = llm_hearing_open_samples(&d->h, d->c, d->how, path, d->p, err);
     if (st == GGL_OK && d->code && !llm_asking_tells_language(&d->asking))
-        note(d, "the model is not told the language: it finds it itself");
+        llm_hearing_tell_note(d->p, "the model is not told the language: it finds it itself");
     return st == GGL_OK ? skip(d, err) : st;
 }
 
@@ -293,18 +287,13 @@ static ggl_status answer(dictation *d, double seconds, ggl_error *err) {
 /* Sets d->text to UTF-8 of what is said, with a space before it that joins it to the piece before, unless the script has none. */
 static ggl_status write_text(dictation *d, const char *s, size_t n, size_t *n_text,
                              ggl_error *err) {
-    static const char unknown[] = "\xef\xbf\xbd";
     size_t k = 0;
     if (!ggl_grow(&d->text, &d->cap_text, 3 * n + 2, 1))
         return no_memory(err);
     const bool is_joined = n > 0 && (unsigned char)s[0] >= 0xe3 && (unsigned char)s[0] < 0xee;
     if (n > 0 && !is_joined) /* U+3000 and more: kana, ideographs, hangul */
         d->text[k++] = ' ';
-    for (size_t at = 0, len; at < n; at += len ? len : 1) {
-        len = ggl_utf8_length(s + at, n - at);
-        memcpy(d->text + k, len ? s + at : unknown, len ? len : 3);
-        k += len ? len : 3;
-    }
+    k += llm_hearing_mend(d->text + k, s, n);
     d->text[k] = 0;
     *n_text = k;
     return GGL_OK;

@@ -6,6 +6,7 @@
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/show.h"
 #include "noticing.h"
 #include "opening.h"
 #include "voice.h"
@@ -330,9 +331,20 @@ void llm_hearing_cut(hearing *h, int64_t n) {
 
 /* --- what the caller is told ------------------------------------------------------------------ */
 
-static void tell_note(const llm_transcribe_params *p, const char *text) {
+void llm_hearing_tell_note(const llm_transcribe_params *p, const char *text) {
     if (p->note && *text)
         p->note(p->user, text);
+}
+
+size_t llm_hearing_mend(char *to, const char *s, size_t n) {
+    static const char unknown[] = "\xef\xbf\xbd";
+    size_t k = 0;
+    for (size_t at = 0, len; at < n; at += len ? len : 1) {
+        len = ggl_utf8_length(s + at, n - at);
+        memcpy(to + k, len ? s + at : unknown, len ? len : 3);
+        k += len ? len : 3;
+    }
+    return k;
 }
 
 void llm_hearing_tell_parts(const hearing *h, const llm_transcribe_params *p) {
@@ -340,7 +352,7 @@ void llm_hearing_tell_parts(const hearing *h, const llm_transcribe_params *p) {
     snprintf(text, sizeof text, "speech was found in %zu part%s of %.1f s, together %.1f s",
              h->n_parts, h->n_parts == 1 ? "" : "s", h->seconds, h->spoken);
     if (h->has_parts)
-        tell_note(p, text);
+        llm_hearing_tell_note(p, text);
 }
 
 ggl_status llm_hearing_tell_progress(const hearing *h, const llm_transcribe_params *p,
@@ -358,19 +370,19 @@ ggl_status llm_hearing_tell_nothing(const hearing *h, const llm_transcribe_param
         return llm_hearing_tell_progress(h, p, seconds, err);
     if (p->offset > 0)
         return ggl_fail(err, GGL_USAGE, "%s: the sound ends before %g seconds", h->name, p->offset);
-    tell_note(p, "the sound is so short that there is nothing to write down");
+    llm_hearing_tell_note(p, "the sound is so short that there is nothing to write down");
     return GGL_OK;
 }
 
 void llm_hearing_tell_sound(const hearing *h, const llm_transcribe_params *p) {
     const char *damage = llm_sound_damage(h->sound);
     char text[128];
-    tell_note(p, llm_sound_note(h->sound));
+    llm_hearing_tell_note(p, llm_sound_note(h->sound));
     snprintf(text, sizeof text, "the sound is damaged: %s", damage);
     if (*damage && p->warn)
         p->warn(p->user, text);
     else if (*damage)
-        tell_note(p, text);
+        llm_hearing_tell_note(p, text);
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */

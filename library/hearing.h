@@ -77,6 +77,8 @@ double llm_hearing_place(const hearing *h, double seconds);
 void llm_hearing_place_piece(const hearing *h, double *start, double *end);
 /* The same of a word, which is in one part: that of its middle. */
 void llm_hearing_place_word(const hearing *h, double *start, double *end);
+/* Tells the caller a note, unless it is empty. */
+void llm_hearing_tell_note(const llm_transcribe_params *p, const char *text);
 /* Tells the caller in how many parts there is speech, if such are found. */
 void llm_hearing_tell_parts(const hearing *h, const llm_transcribe_params *p);
 /* Tells the caller that so many seconds of what is heard are done. GGL_CANCELLED: the caller says so. */
@@ -90,5 +92,8 @@ void llm_hearing_tell_sound(const hearing *h, const llm_transcribe_params *p);
 /* Rows in so many seconds, and back. */
 int64_t llm_hearing_rows_in(const hearing *h, double seconds);
 double llm_hearing_seconds(const hearing *h, int64_t rows);
+
+/* Copies n bytes with U+FFFD in place of each that is no part of a character. to: room for 3 * n. Returns how many it has then. */
+size_t llm_hearing_mend(char *to, const char *s, size_t n);
 
 #endif

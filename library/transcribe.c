@@ -14,7 +14,6 @@
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
-#include "ggl/internal/show.h"
 #include "ggl/internal/text.h"
 #include "speech/speech_decoder.h"
 #include "speech/speech_segments.h"
@@ -63,11 +62,6 @@ typedef struct transcriber {
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for sound");
-}
-
-static void note(const transcriber *t, const char *text) {
-    if (t->p.note && *text)
-        t->p.note(t->p.user, text);
 }
 
 static ggl_status read_params(transcriber *t, const llm_transcribe_params *params, ggl_error *err) {
@@ -127,8 +121,8 @@ static ggl_status open_decoder(transcriber *t, ggl_error *err) {
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "times of words need a model that was opened with words set");
     if (t->p.words && t->p.translate)
-        note(
-            t,
+        llm_hearing_tell_note(
+            &t->p,
             "words of another language than the spoken one have times that are only roughly right");
     const int64_t n_ctx = llm_session_n_ctx(t->c->session);
     if (n_orders(t) + 1 > n_ctx)
@@ -203,7 +197,8 @@ static ggl_status choose_language(transcriber *t, ggl_error *err) {
                             name);
         set_code(t, "en", 2);
         if (t->p.translate)
-            note(t, "the model knows English alone: there is nothing to translate");
+            llm_hearing_tell_note(&t->p,
+                                  "the model knows English alone: there is nothing to translate");
         return GGL_OK;
     }
     if (t->p.translate && t->tokens.translate < 0)
@@ -272,7 +267,7 @@ static ggl_status detect(transcriber *t, ggl_error *err) {
     const char *name = llm_speech_language_name(t->code);
     snprintf(text, sizeof text, "the language is %s%s%s%s, with a probability of %.2f", t->code,
              name ? " (" : "", name ? name : "", name ? ")" : "", p);
-    note(t, text);
+    llm_hearing_tell_note(&t->p, text);
     return GGL_OK;
 }
 
@@ -321,13 +316,11 @@ static bool append(bytes *to, size_t *n, const char *s, size_t n_s) {
 
 /* Appends bytes with U+FFFD in place of each that is no part of a character. */
 static bool append_mended(bytes *to, size_t *n, const char *s, size_t n_s) {
-    static const char unknown[] = "\xef\xbf\xbd";
-    bool ok = append(to, n, "", 0);
-    for (size_t at = 0, len; at < n_s && ok; at += len ? len : 1) {
-        len = ggl_utf8_length(s + at, n_s - at);
-        ok = len ? append(to, n, s + at, len) : append(to, n, unknown, 3);
-    }
-    return ok;
+    if (!ggl_grow(&to->s, &to->cap, *n + 3 * n_s + 1, 1))
+        return false;
+    *n += llm_hearing_mend(to->s + *n, s, n_s);
+    to->s[*n] = 0;
+    return true;
 }
 
 /* Sets t->piece to the text of the tokens, *n_text bytes of UTF-8. */
