@@ -76,7 +76,7 @@ ggl_status llm_part_read(llm_text_part *out, const json_value *part, bool in_res
         return GGL_OK;
     }
     if (!types[k].text && types[k].kind == OTHER && (marks->pictures || marks->sounds))
-        return ggl_fail(err, GGL_UNSUPPORTED, "\"%s\" is not read; use %s", types[k].type,
+        return ggl_fail(err, GGL_UNSUPPORTED, "\"%s\" is not supported; use %s", types[k].type,
                         type_names(marks));
     if (!types[k].text)
         return ggl_fail(err, GGL_UNSUPPORTED,

@@ -469,7 +469,7 @@ def sounds():
         check(n_rows[0] == 0 and 5 <= n_rows[1] <= 7 and n_rows[2] == 3 * n_rows[1], n_rows)
         says(s, "/v1/chat/completions", audio(low[:-1000]), "sound 1 of 1: the file: the sound is damaged: it ends 500 samples before")
         says(s, "/v1/chat/completions", {"messages": [{"role": "user", "content": [{"type": "audio_url", "audio_url": {"url": "x"}}]}]},
-             'is not read; use')
+             'is not supported; use')
         says(s, "/v1/chat/completions", audio(low, eye_file.wav(1, 0)), "sound 2 of 2: the file: the sound has no samples")
         says(s, "/v1/chat/completions", audio(b"<html>"), "sound 1 of 1: the file: ")
         says(s, "/v1/chat/completions", audio(eye_file.wav(9, 700, 1000)), "more than ")
