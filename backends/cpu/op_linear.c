@@ -19,7 +19,6 @@ enum {
     PART_COLUMNS = 96, /* least columns of a part */
     UNPACKING = 12,    /* columns whose products take as long as unpacking the rows */
     GATHERING = 16,    /* rows whose products take as long as gathering the columns for a panel */
-    PANEL_UNITS = 4,   /* least units of a thread if panels gather columns */
     MOST_PARTS = 4
 };
 
@@ -158,36 +157,37 @@ static bool is_uneven(int64_t n, int n_threads) {
     return 16 * (rounds * n_threads - n) > rounds * n_threads;
 }
 
-/* Returns into how many parts n_cols columns are divided, if there are n blocks of rows. Each part unpacks the rows again, so more
- * parts must save a thirty-second of the time. */
-static int64_t parts_of(int64_t n, int64_t n_cols, int n_threads) {
-    int64_t best = 1, least = INT64_MAX;
-    for (int64_t parts = 1; parts == 1 || (parts <= MOST_PARTS && parts * PART_COLUMNS <= n_cols);
-         parts++) {
-        const int64_t rounds = (n * parts + n_threads - 1) / n_threads,
-                      time = rounds * (n_cols / parts + UNPACKING);
-        if (time < least - least / 32) {
-            best = parts;
-            least = time;
-        }
-    }
-    return best;
+/* How a product is divided into units: rows of a unit, and parts of the columns. */
+typedef struct division {
+    int64_t rows, parts;
+} division;
+
+/* Returns the time that a product of n_rows rows by n_cols columns takes. gathering: rows whose products take as long as what
+ * a panel does for each column of a unit; 0, if it does nothing. Each part unpacks the rows again. */
+static double time_of(division d, int64_t n_rows, int64_t n_cols, int gathering, int n_threads) {
+    const int64_t n = (n_rows + d.rows - 1) / d.rows * d.parts,
+                  rounds = (n + n_threads - 1) / n_threads;
+    /* Large units do not end at once: a thread waits for half a unit. */
+    const double wait = gathering > 0 && n_threads > 1 ? 0.5 : 0;
+    return ((double)rounds + wait) * (double)(d.rows + gathering) *
+           ((double)n_cols / (double)d.parts + UNPACKING);
 }
 
-/* Returns the rows of a unit for panels of up to `panel` rows, for which each unit gathers the columns: of the multiples of ROW_GROUP the
- * one with which n_threads need the least time for n_rows rows, if each thread has several units, so that all end at about the same time. */
-static int64_t rows_of_panels(int64_t n_rows, int64_t panel, int n_threads) {
-    int64_t best = ROW_GROUP, least = INT64_MAX;
-    for (int64_t rows = ROW_GROUP; rows <= panel; rows += ROW_GROUP) {
-        const int64_t n = (n_rows + rows - 1) / rows, rounds = (n + n_threads - 1) / n_threads,
-                      time = rounds * (rows + GATHERING);
-        if (rows > ROW_GROUP && n < PANEL_UNITS * n_threads)
-            break;
-        if (time <= least) {
-            best = rows;
-            least = time;
+/* Returns the division that takes the least time, of those with rows[0], 2 * rows[0] .. rows[1] rows. More parts must save a
+ * thirty-second of the time. */
+static division best_division(const int64_t rows[2], int64_t n_rows, int64_t n_cols,
+                              int64_t most_parts, int gathering, int n_threads) {
+    division best = {rows[0], 1};
+    double least = time_of(best, n_rows, n_cols, gathering, n_threads);
+    for (int64_t parts = 1; parts == 1 || (parts <= most_parts && parts * PART_COLUMNS <= n_cols);
+         parts++)
+        for (division d = {rows[0], parts}; d.rows <= rows[1]; d.rows += rows[0]) {
+            const double time = time_of(d, n_rows, n_cols, gathering, n_threads);
+            if (time < least - (parts > best.parts ? least / 32 : 0)) {
+                best = d;
+                least = time;
+            }
         }
-    }
     return best;
 }
 
@@ -230,26 +230,28 @@ static void linear_begin(cpu_task *t) {
     t->unit.linear.n_matrices = 1;
     if (!ggl_cpu_one_matrix(t))
         sort_columns(t);
-    int64_t n_active = cpu_max(t->unit.linear.n_matrices, 1), n_parts = 1;
-    const bool few = n_cols / n_active < 4;
+    const int64_t n_active = cpu_max(t->unit.linear.n_matrices, 1), n_each = n_cols / n_active;
+    const bool few = n_each < 4;
     /* 8 units for each thread, so that all end at about the same time, but none of too few rows */
     int64_t rows = round_up(cpu_max(n_out * n_active / (8 * t->n_threads), 1), ROW_GROUP);
     rows = cpu_min(rows, few ? 512 : UNIT_ROWS);
+    division d = {rows, 1};
     const cpu_product *p = &t->b->k.product[t->step->src[LINEAR_W].type];
-    if (n_cols / n_active >= p->min_cols && p->panel_rows > ROW_GROUP)
-        rows = rows_of_panels(n_out * n_active, p->panel_rows, t->n_threads);
-    int64_t n_per_matrix = (n_out + rows - 1) / rows;
-    if (few && is_uneven(n_per_matrix * n_active, t->n_threads)) {
-        rows = round_up(rows / 2, CPU_GROUP);
-        n_per_matrix = (n_out + rows - 1) / rows;
-    } else if (!few && ggl_cpu_one_matrix(t)) {
-        n_parts = parts_of(n_per_matrix, n_cols, t->n_threads);
+    if (few) {
+        if (is_uneven((n_out + rows - 1) / rows * n_active, t->n_threads))
+            d.rows = round_up(rows / 2, CPU_GROUP);
+    } else {
+        const bool tall = n_each >= p->min_cols && p->panel_rows > ROW_GROUP;
+        const int64_t range[] = {tall ? ROW_GROUP : rows, tall ? p->panel_rows : rows};
+        d = best_division(range, n_out * n_active, n_each, ggl_cpu_one_matrix(t) ? MOST_PARTS : 1,
+                          tall ? GATHERING : 0, t->n_threads);
     }
-    t->unit.linear.n_rows = rows;
+    const int64_t n_per_matrix = (n_out + d.rows - 1) / d.rows, n_parts = d.parts;
+    t->unit.linear.n_rows = d.rows;
     t->unit.linear.n_parts = n_parts;
     t->unit.linear.n_per_matrix = n_per_matrix;
     t->n_units = t->unit.linear.n_matrices * n_per_matrix * n_parts;
-    t->cost = (double)(cpu_min(rows, n_out) * t->src[LINEAR_W].ne[0]) * (double)n_cols /
+    t->cost = (double)(cpu_min(d.rows, n_out) * t->src[LINEAR_W].ne[0]) * (double)n_cols /
               (double)(n_active * n_parts);
 }
 

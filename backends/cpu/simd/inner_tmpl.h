@@ -1,14 +1,6 @@
 /* Panels whose products are sums along the columns, in vectors, and across the lanes of vectors at the end: one vector of the sixteen sums after
- * another, 4 rows by some columns at a time; part of products_tmpl.h.
- *
- * In vectors of eight, a panel is multiplied in chunks of 1024 elements (or pairs): what 4 rows by 3 columns then read fits into an L1 cache of 32 KiB.
- * There a panel has more rows, because all of them use what was read of a column from the L2 cache. */
-enum {
-    CHUNKED = V_LANES == 8,
-    CHUNK = 1024,
-    PANEL_ROWS = CHUNKED ? 24 : 12,
-    GROUP_COLS = CHUNKED ? 4 * V_COLS : V_COLS /* columns whose sums wait for the next chunk */
-};
+ * another, 4 rows by some columns at a time; part of products_tmpl.h. */
+enum { PANEL_ROWS = 12 };
 
 /* A panel is [V_16][PANEL_ROWS][panel_step] of 32 bits: the elements for each vector of the sixteen
  * sums are stored together. The 16 keeps the step from being a multiple of 4 KiB, at which all rows
@@ -39,16 +31,15 @@ static size_t panel_size(int64_t k) {
         }                                                                                          \
     }
 
-/* Adds the products of elements i0 .. i1 - 1 to vector h of the sixteen sums, for n_rows rows by n_cols columns, both
- * constants. */
-INLINE void block_part(vf *sums, const float *const *x, const float *w, int64_t step,
-                       const int n_rows, const int n_cols, int64_t i0, int64_t i1, const int h) {
+/* Computes vector h of the sixteen sums, for n_rows rows by n_cols columns, both constants. */
+INLINE void block_part(vf *sums, const float *const *x, const float *w, int64_t step, int64_t n,
+                       const int n_rows, const int n_cols, const int h) {
     vf a[ROWS][V_COLS];
     for (int r = 0; r < n_rows; r++)
         for (int c = 0; c < n_cols; c++)
-            a[r][c] = i0 == 0 ? v_set(0.0f) : sums[r * n_cols + c];
+            a[r][c] = v_set(0.0f);
     w += h * PANEL_ROWS * step;
-    for (int64_t i = i0; i < i1; i += 16) {
+    for (int64_t i = 0; i < n; i += 16) {
         vf v[V_COLS];
         for (int c = 0; c < n_cols; c++)
             v[c] = v_keep(v_load(x[c] + i + V_LANES * h));
@@ -63,66 +54,44 @@ INLINE void block_part(vf *sums, const float *const *x, const float *w, int64_t 
             sums[r * n_cols + c] = a[r][c];
 }
 
-/* Elements i0 .. i1 - 1 of a panel of n elements, in 32 bits each. */
-typedef struct chunk {
-    int64_t i0, i1, n, step;
-} chunk;
-
-/* Adds the products of a chunk for n_rows rows from j on by n_cols columns, both constants. After the last chunk, stores the results. */
-INLINE void block(vf *sums, float *const *y, int64_t j, const float *const *x, const float *w,
-                  const chunk *k, const int n_rows, const int n_cols) {
+/* Multiplies n_rows rows from j on with n_cols columns, both constants. */
+INLINE void block(float *const *y, int64_t j, const float *const *x, const float *w, int64_t k,
+                  const int n_rows, const int n_cols) {
+    vf sums[V_16][ROWS * V_COLS];
     for (int h = 0; h < V_16; h++)
-        block_part(sums + h * n_rows * n_cols, x, w, k->step, n_rows, n_cols, k->i0, k->i1, h);
-    for (int c = 0; c < n_cols && k->i1 == k->n; c++) {
+        block_part(sums[h], x, w, panel_step(k), cpu_padded(k) / PER_LANE, n_rows, n_cols, h);
+    for (int c = 0; c < n_cols; c++) {
         vf s[ROWS][V_16];
         for (int r = 0; r < n_rows; r++)
             for (int h = 0; h < V_16; h++)
-                s[r][h] = sums[(h * n_rows + r) * n_cols + c];
+                s[r][h] = sums[h][r * n_cols + c];
         store_sums(y[c] + j, (const vf(*)[V_16])s, n_rows);
     }
 }
 
-/* The same for all rows of a panel. sums: for n_rows x n_cols results. */
-INLINE void columns(vf *sums, float *const *y, const void *const *x, const float *w, const chunk *k,
-                    int n_rows, const int n_cols) {
+/* The same for all rows of a panel. */
+INLINE void columns(float *const *y, const void *const *x, const float *w, int64_t k, int n_rows,
+                    const int n_cols) {
     const float *column[V_COLS];
     int j = 0;
     for (int c = 0; c < n_cols; c++)
         column[c] = x[c];
     for (; j + ROWS <= n_rows; j += ROWS)
-        block(sums + j * n_cols * V_16, y, j, column, w + j * k->step, k, ROWS, n_cols);
+        block(y, j, column, w + j * panel_step(k), k, ROWS, n_cols);
     for (; j < n_rows; j++)
-        block(sums + j * n_cols * V_16, y, j, column, w + j * k->step, k, 1, n_cols);
-}
-
-/* Multiplies a chunk of a panel with up to GROUP_COLS columns. */
-static void group(vf *sums, float *const *y, const void *const *x, int n_cols, const float *w,
-                  const chunk *k, int n_rows) {
-    for (int c = 0, taken; c < n_cols; c += taken) {
-        taken = 0;
-#define TAKE(n)                                                                                    \
-    if (taken == 0 && n_cols - c >= (n)) {                                                         \
-        columns(sums + c * n_rows * V_16, y + c, x + c, w, k, n_rows, n);                          \
-        taken = (n);                                                                               \
-    }
-        V_TILE(TAKE)
-#undef TAKE
-    }
+        block(y, j, column, w + j * panel_step(k), k, 1, n_cols);
 }
 
 static void tile(float *const *y, const void *const *x, int n_cols, const void *panel, int n_rows,
                  int64_t k) {
-    chunk part = {.n = cpu_padded(k) / PER_LANE, .step = panel_step(k)};
-    const int64_t n_chunks = CHUNKED && part.n > CHUNK ? (part.n + CHUNK - 1) / CHUNK : 1;
-    const int64_t size = (part.n / 16 + n_chunks - 1) / n_chunks * 16;
-    vf sums[GROUP_COLS * PANEL_ROWS * V_16];
-    for (int c = 0; c < n_cols; c += GROUP_COLS) {
-        part.i1 = 0;
-        do {
-            part.i0 = part.i1;
-            part.i1 = part.i0 + size < part.n ? part.i0 + size : part.n;
-            group(sums, y + c, x + c, n_cols - c < GROUP_COLS ? n_cols - c : GROUP_COLS, panel,
-                  &part, n_rows);
-        } while (part.i1 < part.n);
+    for (int c = 0, taken; c < n_cols; c += taken) {
+        taken = 0;
+#define TAKE(n)                                                                                    \
+    if (taken == 0 && n_cols - c >= (n)) {                                                         \
+        columns(y + c, x + c, panel, k, n_rows, n);                                                \
+        taken = (n);                                                                               \
+    }
+        V_TILE(TAKE)
+#undef TAKE
     }
 }

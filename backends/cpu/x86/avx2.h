@@ -27,4 +27,25 @@ INLINE __m256 load_half(const uint16_t *p) {
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
 }
 
+/* Transposes 8 rows of 32 bytes: vector g gets bytes 4g..4g+3 of row 0, of row 1, .. of row 7. */
+INLINE void transpose_8x8(__m256i v[8]) {
+    __m256i t[8];
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_epi32(v[i], v[i + 1]);
+        t[i + 1] = _mm256_unpackhi_epi32(v[i], v[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+        v[i] = _mm256_unpacklo_epi64(t[i], t[i + 2]);
+        v[i + 1] = _mm256_unpackhi_epi64(t[i], t[i + 2]);
+        v[i + 2] = _mm256_unpacklo_epi64(t[i + 1], t[i + 3]);
+        v[i + 3] = _mm256_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm256_permute2x128_si256(v[i], v[i + 4], 0x20);
+        t[i + 4] = _mm256_permute2x128_si256(v[i], v[i + 4], 0x31);
+    }
+    for (int i = 0; i < 8; i++)
+        v[i] = t[i];
+}
+
 #endif

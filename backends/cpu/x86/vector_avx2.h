@@ -74,6 +74,19 @@ INLINE vi v_to_int(vf x) { /* rounds as MXCSR is set: to nearest even */
     return (vi)_mm256_cvtps_epi32(x);
 }
 
+/* Turns the square of eight vectors: lane i of vector j becomes lane j of vector i. */
+#define V_TURN
+#define V_TALLS(X, n) X(1, n) X(2, n)
+#define V_EACH_SUM                                                                                 \
+    UNROLL /* a sum of 384 numbers takes 24 steps: unforeseen jumps between sums cost as much */
+#define V_EACH_STEP
+INLINE void v_turn(vf *v) {
+    __m256i t[8];
+    UNROLL for (int i = 0; i < 8; i++) t[i] = (__m256i)v[i];
+    transpose_8x8(t);
+    UNROLL for (int i = 0; i < 8; i++) v[i] = (vf)t[i];
+}
+
 /* Adds up sixteen sums: sums 0..7 are the lanes of s[0], 8..15 those of s[1]. */
 INLINE float v_tree(const vf *s) {
     __m256 a = _mm256_add_ps(s[0], s[1]);
