@@ -386,7 +386,7 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
                                         : rows_in(rule_of(e), h->n);
     h->n_windows = n > 0 ? (n + n_window - 1) / n_window : 1;
     identify(e, h);
-    const bool fills = rule_of(e)->apart && (rule_of(e)->after > 0 || rule_of(e)->whole);
+    const bool fills = rule_of(e)->whole || (rule_of(e)->apart && rule_of(e)->after > 0);
     return fills ? fill_sound(h, h->n_windows * n_window * rule_of(e)->step, err) : GGL_OK;
 }
 

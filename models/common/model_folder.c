@@ -84,6 +84,19 @@ static gguf_files gguf_in(const char *folder) {
     return f;
 }
 
+ggl_status llm_folder_refuse_params(const char *folder, ggl_error *err) {
+    if (!llm_folder_has(folder, "params.json") || llm_folder_has(folder, "config.json") ||
+        llm_folder_has(folder, "modules.json"))
+        return GGL_OK;
+    return ggl_fail(
+        err, GGL_IO,
+        "%s has params.json in place of config.json: weights in the form of their "
+        "authors (consolidated.safetensors of Mistral, consolidated.00.pth of Meta) are "
+        "not read; the same model as transformers reads it, with config.json and "
+        "model.safetensors, or a GGUF file is needed",
+        folder);
+}
+
 static ggl_status refuse(const char *folder, const gguf_files *f, ggl_error *err) {
     char part[MOST_NAME];
     if (f->failed)
@@ -103,7 +116,9 @@ static ggl_status refuse(const char *folder, const gguf_files *f, ggl_error *err
                         "%s is a folder without a model; its %s is a projector or an importance "
                         "matrix by its name",
                         folder, f->aside);
-    const ggl_status st = llm_peft_refuse(folder, err);
+    ggl_status st = llm_peft_refuse(folder, err);
+    if (st == GGL_OK)
+        st = llm_folder_refuse_params(folder, err);
     if (st != GGL_OK)
         return st;
     return ggl_fail(err, GGL_IO,

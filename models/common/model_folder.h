@@ -17,5 +17,7 @@ bool llm_folder_is_model(const char *folder);
 /* Reports a folder that is no model. *meant becomes the name of a GGUF file in it, the first of *n complete models, for the
  * caller to propose and to free by ggl_free; NULL: there is none. Returns GGL_IO, or GGL_NOMEM. */
 ggl_status llm_folder_refuse(const char *folder, char **meant, size_t *n, ggl_error *err);
+/* Reports a folder whose weights are in the form of their authors alone, with params.json and without config.json: GGL_IO. Any other: GGL_OK. */
+ggl_status llm_folder_refuse_params(const char *folder, ggl_error *err);
 
 #endif

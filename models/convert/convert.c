@@ -11,6 +11,7 @@
 #include "ggl/internal/text.h"
 #include "ggl/internal/types.h"
 #include "checkpoint.h"
+#include "common/model_folder.h"
 #include "common/text_file.h"
 #include "convert_impl.h"
 #include "ctranslate2.h"
@@ -188,6 +189,8 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     if (c->params.tokenizer)
         return other_tokenizer(c, err);
     ggl_status s = check_folder(c->folder, err);
+    if (s == GGL_OK)
+        s = llm_folder_refuse_params(c->folder, err);
     if (s == GGL_OK)
         s = llm_converter_find_model(c, err);
     const char *path = c->config_path;

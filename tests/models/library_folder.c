@@ -250,6 +250,15 @@ TEST(folders_that_are_no_models) {
     REQUIRE(mkdir(folder, 0777) == 0);
     check_refused(folder, " is a folder without a GGUF file, and without the config.json of a "
                           "Hugging Face folder");
+    snprintf(name, sizeof name, "%s/params.json", folder);
+    FILE *params = fopen(name, "w");
+    REQUIRE(params);
+    fclose(params);
+    check_refused(folder, " has params.json in place of config.json: weights in the form of their "
+                          "authors (consolidated.safetensors of Mistral, consolidated.00.pth of "
+                          "Meta) are not read; the same model as transformers reads it, with "
+                          "config.json and model.safetensors, or a GGUF file is needed");
+    REQUIRE(remove(name) == 0);
     static const char *const files[] = {"mmproj-a.gguf", "b-00001-of-00002.gguf", "d.gguf",
                                         "c.gguf"};
     for (int i = 0; i < 4; i++) {

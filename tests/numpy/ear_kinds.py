@@ -89,10 +89,11 @@ class Ear:
     def windows(self, x):
         """Spectrograms of a sound: the last window is whole, or ends with the sound, if there is enough of it for a row."""
         n_rows, most = -(-len(x) // STEP), 2 * self.n_pos
+        x = np.concatenate([x, np.zeros(-len(x) % (most * STEP))]) if self.whole else x  # mirrored behind that, as transformers does
         filters = mel.slaney(16000, 400, self.n_mel)
         for at in range(0, n_rows, most):
             n = most if self.whole else min(most, max(n_rows - at, self.least))
-            yield mel.spectrogram(x, filters, 400, STEP, at, n, 8)
+            yield mel.other_spectrogram(x, filters, 400, 400, STEP, at, n, 8, False, False, False, int(self.whole), False, 0)
 
     def look(self, x):
         """What stands in a text for a sound: texts, and Seen."""

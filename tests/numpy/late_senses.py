@@ -78,11 +78,19 @@ def letters(n):
     return bytes(97 + (7 * i + i // 5) % 26 for i in range(n))
 
 
-# A tokenizer of mistral_common: two special tokens, and bytes.
-TEKKEN = {"config": {"pattern": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}"
-                                r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+", "default_vocab_size": 258, "default_num_special_tokens": 2, "num_vocab_tokens": 256, "version": "v13"},
-          "special_tokens": [{"rank": i, "token_str": x, "is_control": True} for i, x in enumerate(("<s>", "[STREAMING_PAD]"))],
-          "vocab": [{"rank": i, "token_bytes": base64.b64encode(bytes([i])).decode()} for i in range(256)]}
+PATTERN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}"
+           r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+
+
+def tekken(words, version="v13"):
+    """A tokenizer of mistral_common: special tokens, of which None has no name, and bytes."""
+    n = len(words)
+    return {"config": {"pattern": PATTERN, "default_vocab_size": n + 256, "default_num_special_tokens": n, "num_vocab_tokens": 256, "version": version},
+            "special_tokens": [{"rank": i, "token_str": x, "is_control": True} for i, x in enumerate(words) if x],
+            "vocab": [{"rank": i, "token_bytes": base64.b64encode(bytes([i])).decode(), "token_str": None} for i in range(256)]}
+
+
+TEKKEN = tekken(("<s>", "[STREAMING_PAD]"))
 
 
 # --- lists of tensors, with {} for the numbers that count up

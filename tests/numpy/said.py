@@ -53,7 +53,7 @@ class Check(late_senses.Check):
 
     def write_model(self, line):
         folder = self.write_folder(line, False)
-        files = {"tekken.json": late_senses.TEKKEN} if line.get("tekken") else {
+        files = {"tekken.json": late_senses.tekken(line["tekken"])} if line.get("tekken") else {
             "tokenizer.json": tokenizer(line["words"], line.get("plain", ())), "tokenizer_config.json": {"chat_template": line["template"]},
             "generation_config.json": {"eos_token_id": line["end"]}}
         for name, content in files.items():

@@ -4,7 +4,7 @@ after the request for a transcription that their processors make.
 
     said_lines.py NAME ..
 
-Needs torch and transformers 5.24."""
+Needs torch and transformers 5.24, and mistral_common 1.13 for Voxtral."""
 import json
 import pathlib
 import sys
@@ -63,7 +63,34 @@ def realtime():
         filled = np.concatenate([np.zeros(32 * 1280), sound, np.zeros(-len(sound) % 1280 + 17 * 1280)]).astype(np.float32)
         x = double(transformers.VoxtralRealtimeFeatureExtractor(feature_size=16)([filled], sampling_rate=16000, return_tensors="pt")["input_features"])
         asks.append({"size": size, "ids": greedy(model, None, torch.tensor([[0] + [1] * 38]), None, input_features=x, num_delay_tokens=6), "ended": True})
-    return line_of(case, model, shapes, asks, tekken=True)
+    return line_of(case, model, shapes, asks, tekken=["<s>", "[STREAMING_PAD]"])
+
+
+# What mistral_common wants of a tokenizer, at the places of published ones.
+MISTRAL = ["<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]", "[TOOL_CALLS]", "[IMG]", "<pad>", "[IMG_BREAK]",
+           "[IMG_END]", "[PREFIX]", "[MIDDLE]", "[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]", *[None] * 4, "[AUDIO]", "[BEGIN_AUDIO]", *[None] * 6, "[ARGS]",
+           "[CALL_ID]", "[TRANSCRIBE]", None]
+
+
+def voxtral():
+    case = sense_rows.voxtral()
+    case.tower, case.config["audio_token_id"] = ("",), MISTRAL.index("[AUDIO]")
+    case.config["text_config"] |= {"vocab_size": len(MISTRAL) + 256, "num_hidden_layers": 2, "pad_token_id": 0}
+    model, shapes = case.model()
+    model.generation_config.eos_token_id = None
+    heard = {"num_mel_bins": 16, "hop_length": 160, "window_size": 400}
+    asks = []
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/tekken.json", "w", encoding="utf-8") as f:
+            json.dump(late_senses.tekken(MISTRAL, "v11") | {"audio": {"sampling_rate": 16000, "frame_rate": 12.5, "audio_encoding_config": heard, "chunk_length_s": 2.0}}, f)
+        tokenizer = transformers.MistralCommonBackend(f"{folder}/tekken.json")
+        processor = transformers.VoxtralProcessor(transformers.WhisperFeatureExtractor(feature_size=16), tokenizer)
+        for size, more in (([9234], {}), ([50000], {"language": "de"})):
+            x = processor.apply_transcription_request(audio=[late_senses.medium("sound", size)], model_id="a", sampling_rate=16000, format=["WAV"],
+                                                      audio_kwargs={"pad_to_multiple_of": 32000, "max_source_positions": 200}, **more)
+            ids = greedy(model, MISTRAL.index("</s>"), x["input_ids"], input_features=double(x["input_features"]))
+            asks.append({"size": size, **more, "ids": ids, "ended": len(ids) < MOST})
+    return line_of(case, model, shapes, asks, tekken=MISTRAL)
 
 
 def qwen3asr():
@@ -115,7 +142,7 @@ def granite():
     return line_of(case, model, shapes, asks, words=words, template=template, end=end)
 
 
-CASES = {"voxtral-realtime": realtime, "qwen3-asr": qwen3asr, "granite-speech": granite}
+CASES = {"voxtral": voxtral, "voxtral-realtime": realtime, "qwen3-asr": qwen3asr, "granite-speech": granite}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or CASES:

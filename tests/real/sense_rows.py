@@ -1002,6 +1002,36 @@ def listener_whole(of, around):
     return of
 
 
+def voxtral_heard(sound):
+    """Windows of two seconds, which are so many rows of silence longer than the sound; the processor has them of half a minute."""
+    x = transformers.WhisperFeatureExtractor(feature_size=16)(sound, padding=True, truncation=False, pad_to_multiple_of=32000, return_tensors="pt", sampling_rate=16000)
+    return double(x["input_features"].reshape(16, -1, 200).transpose(0, 1))
+
+
+def voxtral():
+    audio = {"num_mel_bins": 16, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96, "hidden_size": 24, "max_source_positions": 100}
+
+    def parts(model, sound):
+        rows = features(model.get_audio_features(voxtral_heard(sound), return_dict=True))
+        return ["[BEGIN_AUDIO]", *torch.split(rows, 25)]
+
+    config = {"text_config": text_config("llama", rms_norm_eps=1e-5), "audio_config": audio, "audio_token_id": 3}
+    return Saved("sound", "VoxtralForConditionalGeneration", config, {"feature_size": 16}, ("audio_tower.", "multi_modal_projector."), parts, [[9234], [31990], [32000], [50000]])
+
+
+def voxtral_whole():
+    case = voxtral()
+    case.kind, case.words, case.tower, case.media = "whole", ("[BEGIN_AUDIO]",), ("",), [[9234], [40000]]
+    case.config["text_config"] |= {"vocab_size": 257, "num_hidden_layers": 2, "pad_token_id": 0}
+
+    def parts(model, sound):
+        x = voxtral_heard(sound)
+        return ["[BEGIN_AUDIO]", 25 * len(x)], {"input_features": x}
+
+    case.parts = parts
+    return case
+
+
 class VoxtralRealtime(Saved):
     """The whole, as rows are added to tokens: rows, and the scores of as many tokens as there are rows. mistral_common fills a sound with silence: 32 rows of 80 ms before it, and
     behind it up to whole rows, and 17 more."""
@@ -1536,7 +1566,7 @@ class CogVLM:
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral-realtime": VoxtralRealtime, "cogvlm": lambda: CogVLM(False), "cogvlm-text": lambda: CogVLM(True), "hunyuan-vl": hunyuan, "hunyuan-vl-text": lambda: hunyuan_whole(hunyuan((1, 1, 1, 1))), "hunyuan-vl-text-three": lambda: hunyuan_whole(hunyuan((2, 1, 1))), "hy-v4-vl": hunyuan4, "hy-v4-vl-text": hunyuan4_whole}
+CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral": voxtral, "voxtral-text": voxtral_whole, "voxtral-realtime": VoxtralRealtime, "cogvlm": lambda: CogVLM(False), "cogvlm-text": lambda: CogVLM(True), "hunyuan-vl": hunyuan, "hunyuan-vl-text": lambda: hunyuan_whole(hunyuan((1, 1, 1, 1))), "hunyuan-vl-text-three": lambda: hunyuan_whole(hunyuan((2, 1, 1))), "hy-v4-vl": hunyuan4, "hy-v4-vl-text": hunyuan4_whole}
 
 
 def main():
