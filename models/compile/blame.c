@@ -234,8 +234,11 @@ void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
     if (!ev->err || !ev->global || (is_made_up && !is_builtin))
         return;
     blame b = {.ev = ev, .buf = buf, .size = sizeof buf};
-    if ((ev->ran && ev->n_layer == 0 && !ev->convert) ||
-        (ev->at && !ev->frame && lacks_layer(ev, ev->at, p))) {
+    if (ev->lacks_source) { /* no value is wrong, or that which says how many layers there are */
+        if (ev->lacks_layer && ev->layers)
+            (void)add_expr(&b, ev->layers->expr[0]);
+    } else if ((ev->ran && ev->n_layer == 0 && !ev->convert) ||
+               (ev->at && !ev->frame && lacks_layer(ev, ev->at, p))) {
         add_layers(&b, ev->arch->body);
     } else {
         const arch_frame *f = ev->frame;

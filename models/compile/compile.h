@@ -159,6 +159,8 @@ struct arch_eval {
     ggl_error *err;
     ggl_status status; /* sticky */
     bool refused;      /* the error comes from a `require` or an `ignore .. if` */
+    bool lacks_source; /* the error: a folder lacks the tensor of a weight, */
+    bool lacks_layer;  /* and all others of its layer */
     bool ran;          /* all statements ran; what fails now are the checks after them */
     ggl_arena arena;
     const char *family;
@@ -174,6 +176,7 @@ struct arch_eval {
     int64_t layer;           /* -1: outside of `layer` */
     int64_t n_layer;
     const char *layer_name;
+    const arch_stmt *layers; /* the loop over layers that ran last */
     const char *prefix;      /* of names of tensors, from here on; NULL: none */
     const arch_stmt *stage;  /* whose block runs; NULL: none */
     arch_value stage_result; /* what it returned; VAL_FAIL: nothing yet */

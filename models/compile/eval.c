@@ -134,6 +134,7 @@ static bool run_layer(arch_eval *ev, const arch_stmt *s) {
     if (!llm_arch_carried_begin(ev, &carried))
         return false;
     ev->layer_name = s->target[0].name;
+    ev->layers = s;
     for (ev->layer = 0; ev->layer < n_layer; ev->layer++) {
         llm_arch_carried_enter(ev, &carried);
         *slot =
@@ -272,32 +273,70 @@ static bool holds(arch_eval *ev, const arch_expr *e) {
     return v.kind != VAL_FAIL && llm_arch_want_bool(ev, e, &v, &yes) && yes;
 }
 
-/* Appends which values of a folder are right in place of those of a condition, if it says so itself: a list, one value, true or false. */
-static void append_right(arch_eval *ev, const arch_expr *e, char *buf, size_t size) {
-    const bool no = e->kind == EX_NOT, equal = e->kind == EX_BINARY && e->op == GGL_OP_EQ;
-    const size_t n = strlen(buf);
+/* Of values of a folder, finds the part of a condition that does not hold, so that a message names no others. */
+static const arch_expr *part_that_fails(arch_eval *ev, const arch_expr *e) {
+    while (ev->convert && e->kind == EX_AND && ev->status == GGL_OK)
+        e = holds(ev, e->a) ? e->b : e->a;
+    return e;
+}
+
+static bool is_field(const arch_expr *e) {
+    return e->kind == EX_FIELD || (e->kind == EX_OR_ELSE && e->a->kind == EX_FIELD);
+}
+
+/* Returns b of abs(a - b) < c: a value that another one is to be near; NULL: e is no such condition. */
+static const arch_expr *middle(const arch_expr *e) {
+    const bool is_near = e->kind == EX_BINARY && e->op == GGL_OP_LT && e->a->kind == EX_CALL &&
+                         strcmp(e->a->name, "abs") == 0 && e->a->n_arg == 1;
+    const arch_expr *x = is_near ? e->a->arg[0].value : NULL;
+    return x && x->kind == EX_BINARY && x->op == GGL_OP_SUB ? x->b : NULL;
+}
+
+/* Appends the values of e, a list or one value, behind each other. */
+static void append_values(arch_eval *ev, const arch_expr *e, char *buf, size_t size) {
     char text[96];
-    if (no)
-        e = e->a;
-    if (e->kind == EX_FIELD || (e->kind == EX_OR_ELSE && e->a->kind == EX_FIELD)) {
-        snprintf(buf + n, size - n, "; accepted: %s", no ? "false" : "true");
-    } else if (!no && (e->kind == EX_IN || equal)) {
-        arch_value v = llm_arch_eval_expr(ev, e->b);
-        snprintf(buf + n, size - n, "; accepted: ");
-        for (size_t i = 0; i < (v.kind == VAL_LIST ? v.n : 1) && i < 16; i++) {
-            const arch_value x =
-                v.kind == VAL_LIST ? llm_arch_list_item(ev, e->b, &v, (int64_t)i) : v;
-            const size_t had = strlen(buf);
-            if (x.kind == VAL_NUMBER)
-                snprintf(text, sizeof text, "%.12g", x.num);
-            else if (x.kind == VAL_STRING)
-                snprintf(text, sizeof text, "\"%.*s\"", (int)ggl_utf8_cut(x.str.s, x.str.n, 64),
-                         x.str.s);
-            else
-                snprintf(text, sizeof text, "%s", x.kind == VAL_BOOL && x.flag ? "true" : "false");
-            snprintf(buf + had, size - had, "%s%s", i ? ", " : "", text);
-        }
+    const arch_value v = llm_arch_eval_expr(ev, e);
+    for (size_t i = 0; i < (v.kind == VAL_LIST ? v.n : 1) && i < 16; i++) {
+        const arch_value x = v.kind == VAL_LIST ? llm_arch_list_item(ev, e, &v, (int64_t)i) : v;
+        const size_t had = strlen(buf);
+        if (x.kind == VAL_NUMBER)
+            snprintf(text, sizeof text, "%.12g", x.num);
+        else if (x.kind == VAL_STRING)
+            snprintf(text, sizeof text, "\"%.*s\"", (int)ggl_utf8_cut(x.str.s, x.str.n, 64),
+                     x.str.s);
+        else
+            snprintf(text, sizeof text, "%s", x.kind == VAL_BOOL && x.flag ? "true" : "false");
+        snprintf(buf + had, size - had, "%s%s", i ? ", " : "", text);
     }
+}
+
+/* Appends which values of a folder are right in place of those of a condition, if it says so itself: a list, one value, true or false. Of conditions of which one is enough
+ * (is_one), each value has its name. */
+static void append_right(arch_eval *ev, const arch_expr *e, bool is_one, bool *any, char *buf,
+                         size_t size) {
+    char quote[64];
+    e = part_that_fails(ev, e);
+    if (e->kind == EX_OR) {
+        append_right(ev, e->a, true, any, buf, size);
+        append_right(ev, e->b, true, any, buf, size);
+        return;
+    }
+    const bool no = e->kind == EX_NOT;
+    const bool lists = !no && (e->kind == EX_IN || (e->kind == EX_BINARY && e->op == GGL_OP_EQ));
+    const arch_expr *of = no || lists ? e->a : e;
+    const bool is_flag = is_field(of) && !lists;
+    if ((!is_flag && !lists && !middle(e)) || (is_one && !is_field(of)))
+        return;
+    size_t n = strlen(buf);
+    const arch_expr *name = of->kind == EX_OR_ELSE ? of->a : of;
+    snprintf(buf + n, size - n, "%s%s%s", *any ? ", or " : "; accepted: ",
+             is_one ? llm_arch_quote(name->place, quote, sizeof quote) : "", is_one ? " = " : "");
+    *any = true;
+    n = strlen(buf);
+    if (is_flag)
+        snprintf(buf + n, size - n, "%s", no ? "false" : "true");
+    else
+        append_values(ev, lists ? e->b : middle(e), buf, size);
 }
 
 static bool run_require(arch_eval *ev, const arch_stmt *s) {
@@ -305,9 +344,7 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
     char values[512] = "", quote[96];
     if (holds(ev, e))
         return true;
-    /* of a folder's values, the part that does not hold, so that the message names no others */
-    while (ev->convert && e->kind == EX_AND && ev->status == GGL_OK)
-        e = holds(ev, e->a) ? e->b : e->a;
+    e = part_that_fails(ev, e);
     if (ev->status != GGL_OK)
         return false;
     ev->refused = true;
@@ -321,8 +358,9 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
         append_operand(ev, e->a, values, sizeof values);
         append_operand(ev, e->b, values, sizeof values);
     }
+    bool any = false;
     if (ev->convert)
-        append_right(ev, e, values, sizeof values);
+        append_right(ev, e, false, &any, values, sizeof values);
     if (s->string)
         llm_arch_error(ev, e->place, "%s%s", s->string, values);
     else

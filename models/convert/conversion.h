@@ -182,6 +182,10 @@ GGL_NODISCARD ggl_status llm_arch_convert_check_leftovers(arch_conversion *c, gg
 /* section_source.c: finds the source tensor stem.weight (or stem.bias for a bias), or `stem`
  * itself, also under other prefixes. NULL: the folder has none. */
 st_tensor *llm_arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias);
+/* True if the name of a tensor of the folder begins with the first n bytes of `name`, also under other prefixes. */
+bool llm_arch_convert_has_sources(const arch_conversion *c, const char *name, size_t n);
+/* Writes a value of a file; of objects and longer lists, what they are. */
+void llm_arch_convert_value_text(const json_value *v, char *buf, size_t size);
 /* Records that the current line reads the tensor. */
 void llm_arch_convert_use(arch_conversion *c, st_tensor *t);
 /* section_expr.c: returns the name in the folder of the first source tensor in an expression, or NULL. {e} is

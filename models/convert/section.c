@@ -473,6 +473,15 @@ static bool convert_size(arch_eval *ev, llm_arch_tensor *t) {
     return true;
 }
 
+/* True if the folder has no tensor of the layer of which it lacks this one, "model.layers.2.norm.weight". */
+static bool lacks_layer(const arch_eval *ev, const char *source) {
+    char number[32];
+    snprintf(number, sizeof number, ".%" PRId64 ".", ev->layer);
+    const char *at = source && ev->layer >= 0 ? strstr(source, number) : NULL;
+    return at &&
+           !llm_arch_convert_has_sources(ev->conv, source, (size_t)(at - source) + strlen(number));
+}
+
 static void missing_source(arch_eval *ev, const arch_mapping *m, const char *name,
                            const llm_arch_tensor *t, bool is_bias) {
     char text[700] = "";
@@ -480,10 +489,12 @@ static void missing_source(arch_eval *ev, const arch_mapping *m, const char *nam
     if (source)
         snprintf(text, sizeof text, "; it comes from %.*s",
                  (int)ggl_utf8_cut(source, strlen(source), 200), source);
-    if (ev->status == GGL_OK)
-        llm_arch_error_hint(ev, GGL_FORMAT, m->place, NULL,
-                            "nothing in the folder is the source of %s%s (%s)", t->name, text,
-                            name);
+    if (ev->status != GGL_OK)
+        return;
+    ev->lacks_source = true;
+    ev->lacks_layer = lacks_layer(ev, source);
+    llm_arch_error_hint(ev, GGL_FORMAT, m->place, NULL,
+                        "nothing in the folder is the source of %s%s (%s)", t->name, text, name);
 }
 
 /* Makes the recipe for a weight. NULL: its line gives none, or ev has an error. */

@@ -42,10 +42,11 @@ static bool check_line(arch_eval *ev, const arch_mapping *m, const llm_arch_rows
     if (is_number && fabs(v.num - want) <= 1e-9 * fabs(want))
         return true;
     llm_arch_error_hint(ev, GGL_UNSUPPORTED, e->place, NULL,
-                        "%s: %s, but the descriptor reads sound with %s = %.12g",
+                        "%s: %s, but the descriptor reads sound with %s = %.12g; accepted: "
+                        "%.12g",
                         llm_arch_quote(e->place, quote, sizeof quote),
                         llm_arch_value_text(&v, text, sizeof text),
-                        llm_arch_sound_arguments[m->argument], want);
+                        llm_arch_sound_arguments[m->argument], want, want);
     return false;
 }
 

@@ -119,10 +119,13 @@ static bool find_outermost(arch_eval *ev, const arch_expr *e, const json_value *
         return false;
     *out = is_there(in) ? in : beside;
     if (is_there(in) && is_there(beside) && in->kind != JSON_OBJECT && !same_json(in, beside)) {
+        char own[80], other[80];
+        llm_arch_convert_value_text(in, own, sizeof own);
+        llm_arch_convert_value_text(beside, other, sizeof other);
         llm_arch_error(ev, e->place,
                        "config.json has two different values of %s, in the model's own object and "
-                       "outside it: either may be right",
-                       e->name);
+                       "outside it: %s and %s; either may be right",
+                       e->name, own, other);
         return false;
     }
     return true;
@@ -233,10 +236,13 @@ static bool try_place(rope_search *s, const json_value *v, const char *where) {
     if (!v || v->kind == JSON_NULL)
         return true;
     if (s->found && !same_json(s->found, v)) {
-        llm_arch_error(
-            s->ev, s->e->place,
-            "config.json has two different values of %s, in %s and in %s: either may be right",
-            s->key, s->where, where);
+        char first[80], second[80];
+        llm_arch_convert_value_text(s->found, first, sizeof first);
+        llm_arch_convert_value_text(v, second, sizeof second);
+        llm_arch_error(s->ev, s->e->place,
+                       "config.json has two different values of %s, in %s and in %s: %s and %s; "
+                       "either may be right",
+                       s->key, s->where, where, first, second);
         return false;
     }
     if (!s->found) {

@@ -39,6 +39,26 @@ st_tensor *llm_arch_convert_find_source(const arch_conversion *c, const char *st
     return t;
 }
 
+static bool any_begins(const llm_safetensors *source, const char *begin, size_t n) {
+    for (size_t i = 0; i < source->n_tensor; i++)
+        if (source->tensor[i].name.n >= n && memcmp(source->tensor[i].name.s, begin, n) == 0)
+            return true;
+    return false;
+}
+
+bool llm_arch_convert_has_sources(const arch_conversion *c, const char *name, size_t n) {
+    char other[700];
+    bool has = any_begins(c->source, name, n);
+    for (const arch_mapping *m = c->section->map; m && !has; m = m->next) {
+        const size_t skip = m->kind == MAP_PREFIX ? strlen(m->name) : 0;
+        if (m->kind != MAP_PREFIX || skip > n || strncmp(name, m->name, skip) != 0)
+            continue;
+        snprintf(other, sizeof other, "%s%.*s", m->other, (int)(n - skip), name + skip);
+        has = any_begins(c->source, other, strlen(other));
+    }
+    return has;
+}
+
 void llm_arch_convert_use(arch_conversion *c, st_tensor *t) {
     if (!t->used) {
         t->line = c->making;

@@ -415,7 +415,7 @@ TEST(nested) {
          "{\"full_attention\": {\"rope_theta\": 3}}}, \"n\": 3}",
          NULL},
         {"{\"architectures\": [\"Own\"], \"text_config\": {\"n\": 3}, \"n\": 4}",
-         "two different values of n, in the model's own object and outside it"},
+         "two different values of n, in the model's own object and outside it: 3 and 4; either"},
         {"{\"architectures\": [\"Own\"], \"text_config\": {\"n\": 3, \"clip\": 1}}",
          "text_config.clip = 1. If"},
         {"{\"architectures\": [\"Own\"], \"text_config\": {\"n\": 3}, \"clip\": 1}",

@@ -103,7 +103,7 @@ static const struct {
     {OWN("  .k <- rope.theta\n"),
      BEGIN "'rope_parameters': {'full_attention': {'rope_theta': 6}, 'sliding_attention': "
            "{'rope_theta': 7}}}",
-     0, "two different values of rope_theta, in rope_parameters and in rope_parameters"},
+     0, "two different values of rope_theta, in rope_parameters and in rope_parameters: 6 and 7;"},
     {OWN("  .k <- rope.sliding_attention.theta + 10 * rope.full_attention.theta\n"),
      BEGIN "'rope_theta': 6, 'rope_local_base_freq': 7}", 67, NULL},
     {OWN("  .k <- (rope.sliding_attention.factor ?? 1) + 10 * rope.full_attention.factor\n"),
