@@ -558,10 +558,24 @@ static bool begins_with_folder(const char *msg, const char *folder) {
     return strncmp(msg, folder, n) == 0 && (msg[n] == '/' || msg[n] == ':');
 }
 
+static void notice_processor(void *ctx, arch_expr *e) {
+    *(bool *)ctx |= e->kind == EX_NAME && strcmp(e->name, "processor") == 0;
+}
+
+/* Reads the processor's files for a text model whose section has lines about them: one that hears by itself. */
+static ggl_status read_own_processors(llm_converter *c, ggl_error *err) {
+    bool reads = false;
+    for (const arch_mapping *m = c->conv.section->map; m; m = m->next)
+        llm_arch_walk_expr(m->expr, notice_processor, &reads);
+    return reads && !c->params.eye ? read_processors(c, err) : GGL_OK;
+}
+
 static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     ggl_status s = read_config(c, err);
     if (s == GGL_OK)
         s = llm_converter_choose_section(c, err);
+    if (s == GGL_OK)
+        s = read_own_processors(c, err);
     if (s == GGL_OK)
         s = llm_converter_place_modules(c, err);
     if (s == GGL_OK)

@@ -579,6 +579,40 @@ def test_ctranslate2(t, seed):
         shutil.rmtree(folder)
 
 
+# What preprocessor_config.json of a folder says as published, and values that transformers' feature extractor (or, beside them, faster-whisper's) would make other rows of.
+SAID = {"chunk_length": 2, "dither": 0.0, "do_normalize": False, "feature_extractor_type": "WhisperFeatureExtractor", "hop_length": 160, "mel_filters": [[0.0] * 201] * 80,
+        "n_fft": 400, "n_samples": 480000, "nb_max_frames": 3000, "padding_side": "right", "padding_value": 0.0, "return_attention_mask": False, "sampling_rate": 16000}
+OTHER = [("chunk_length", 30, "2"), ("hop_length", 128, "160"), ("n_fft", 512, "400"), ("sampling_rate", 8000, "16000"), ("feature_size", 81, None)]
+OTHER_THERE = [("dither", 0.01, "0"), ("padding_value", 0.5, "0"), ("padding_side", "left", '"right"'), ("feature_extractor_type", "ASTFeatureExtractor", '"WhisperFeatureExtractor"')]
+WITHOUT_EFFECT = [("do_normalize", True), ("return_attention_mask", True), ("n_samples", 16000), ("nb_max_frames", 100), ("win_length", 320)]
+
+
+def test_processors(t):
+    """Values of preprocessor_config.json, or of feature_extractor in processor_config.json, which change the rows are refused with the file, the value and what is accepted; others are not."""
+    g = np.random.default_rng(4)
+    c = shape_of(g) | {"n_sound": 100}
+    w, (text, merges) = weights_of(c, g), train(g, c["end"])
+    for form in ("folder", "ct2"):
+        folder = t.at(form)
+        write_folder(folder, c, w, text, merges, "small") if form == "folder" else write_ct2(folder, c, w, text, merges, "int8", "tokenizer.json")
+        more = OTHER_THERE if form == "folder" else [(key, value, None) for key, value, _ in OTHER_THERE]
+        cases = [("sampling_rate", 16000, False, None)] + [(key, value, True, right or str(c["n_mel"])) for key, value, right in OTHER]
+        cases += [(key, value, form == "folder", right) for key, value, right in more] + [(key, value, False, None) for key, value in WITHOUT_EFFECT]
+        for nested in (False, True) if form == "folder" else (False,):
+            name, path = ("processor_config.json", "feature_extractor.") if nested else ("preprocessor_config.json", "")
+            for other in os.listdir(folder):
+                if other.endswith("processor_config.json"):
+                    os.unlink(os.path.join(folder, other))
+            for key, value, is_refused, right in cases:
+                of = SAID | {"feature_size": c["n_mel"], key: value}
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                    json.dump({"feature_extractor": of} if nested else of, f)
+                said = t.convert(folder, code=int(is_refused))
+                ok = not is_refused or (f"{name}: {path}{key} = {json.dumps(value)}: " in said and f"; accepted: {right}\n" in said)
+                t.tell(f"{form}: {path}{key} of {value}", ok, "" if ok else said.strip())
+        shutil.rmtree(folder)
+
+
 def test_ctranslate2_faults(t):
     g = np.random.default_rng(2)
     c = shape_of(g)
@@ -756,6 +790,7 @@ def main():
         test_specials(t)
         test_heads(t)
         test_faults(t)
+        test_processors(t)
         test_ctranslate2_faults(t)
         if os.path.isdir(a.media):
             test_recorded(t, a.media)
