@@ -88,13 +88,12 @@ ggl_status llm_folder_refuse_params(const char *folder, ggl_error *err) {
     if (!llm_folder_has(folder, "params.json") || llm_folder_has(folder, "config.json") ||
         llm_folder_has(folder, "modules.json"))
         return GGL_OK;
-    return ggl_fail(
-        err, GGL_IO,
-        "%s has params.json in place of config.json: weights in the form of their "
-        "authors (consolidated.safetensors of Mistral, consolidated.00.pth of Meta) are "
-        "not read; the same model as transformers reads it, with config.json and "
-        "model.safetensors, or a GGUF file is needed",
-        folder);
+    return ggl_fail(err, GGL_IO,
+                    "%s has params.json in place of config.json: weights in the form of their "
+                    "authors (consolidated.safetensors, consolidated.00.pth) are not read; the "
+                    "same model as transformers reads it, with config.json and model.safetensors, "
+                    "or a GGUF file is needed",
+                    folder);
 }
 
 static ggl_status refuse(const char *folder, const gguf_files *f, ggl_error *err) {

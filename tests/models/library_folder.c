@@ -255,9 +255,9 @@ TEST(folders_that_are_no_models) {
     REQUIRE(params);
     fclose(params);
     check_refused(folder, " has params.json in place of config.json: weights in the form of their "
-                          "authors (consolidated.safetensors of Mistral, consolidated.00.pth of "
-                          "Meta) are not read; the same model as transformers reads it, with "
-                          "config.json and model.safetensors, or a GGUF file is needed");
+                          "authors (consolidated.safetensors, consolidated.00.pth) are not read; "
+                          "the same model as transformers reads it, with config.json and "
+                          "model.safetensors, or a GGUF file is needed");
     REQUIRE(remove(name) == 0);
     static const char *const files[] = {"mmproj-a.gguf", "b-00001-of-00002.gguf", "d.gguf",
                                         "c.gguf"};
