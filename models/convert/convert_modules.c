@@ -389,6 +389,32 @@ static ggl_status put_dense(llm_converter *c, text *t, ggl_str folder, int k, gg
     return s;
 }
 
+/* Appends the config.json of a folder that a line of the section names. */
+static ggl_status put_folder(llm_converter *c, text *t, const char *name, ggl_error *err) {
+    const char *path = path_of(c, (ggl_str){name, strlen(name)}, "config.json");
+    if (!path)
+        return llm_converter_no_memory(err);
+    if (!ggl_file_exists(path))
+        return ggl_fail(err, GGL_NOT_FOUND,
+                        "%s: no such file: the folder %s of the model, with config.json and "
+                        "model.safetensors, is needed, too; download it beside the other files",
+                        path, name);
+    llm_json *own = NULL;
+    llm_json_out out = {0};
+    ggl_status s = llm_json_read(&own, path, MAX_FILE, err);
+    if (s == GGL_OK && own->root.kind != JSON_OBJECT)
+        s = ggl_fail(err, GGL_FORMAT, "%s: an object is expected", path);
+    if (s == GGL_OK) {
+        llm_json_format(&out, "%s'%s': ", t->n > 0 ? ", " : "", name);
+        llm_json_put_value(&out, &own->root);
+        if (out.failed || !put(t, (ggl_str){out.s, out.n}))
+            s = llm_converter_no_memory(err);
+    }
+    ggl_free(out.s);
+    llm_json_free(own);
+    return s;
+}
+
 /* Puts "modules": {"Dense_0": {..}, ..} into the text of config.json, as its first value, and parses it anew. */
 static ggl_status extend_config(llm_converter *c, const char *path, const text *dense,
                                 ggl_error *err) {
@@ -575,6 +601,9 @@ ggl_status llm_converter_place_modules(llm_converter *c, ggl_error *err) {
                         c->folder);
     for (int k = 0; !c->has_head && k < llm_converter_n_after(c) && s == GGL_OK; k++)
         s = put_dense(c, &t, c->after[k].folder, k, err);
+    for (const arch_mapping *m = c->conv.section->map; m && s == GGL_OK; m = m->next)
+        if (m->kind == MAP_FOLDER)
+            s = put_folder(c, &t, m->name, err);
     if (s == GGL_OK && t.n > 0)
         s = extend_config(c, c->config_path, &t, err);
     ggl_free(t.s);

@@ -28,21 +28,30 @@ static void mark_used(const llm_converter *c, int k) {
     }
 }
 
+/* Adds the tensors of a folder in the folder. */
+static ggl_status add_folder(llm_converter *c, ggl_str folder, const char *prefix, ggl_error *err) {
+    const char *name =
+        ggl_arena_printf(&c->arena, "%.*s/model.safetensors", (int)folder.n, folder.s);
+    return name && prefix ? llm_safetensors_add(c->source, c->folder, name, prefix, err)
+                          : llm_converter_no_memory(err);
+}
+
 ggl_status llm_converter_add_modules(llm_converter *c, ggl_error *err) {
     ggl_status s = GGL_OK;
     for (int k = 0; k < llm_converter_n_after(c) && s == GGL_OK; k++) {
         if (strcmp(c->after[k].kind, "normalize") == 0)
             continue;
-        const ggl_str folder = c->after[k].folder;
-        const char *name = ggl_arena_printf(&c->arena, "%.*s/model.safetensors", (int)folder.n,
-                                            folder.s),
-                   *prefix = ggl_arena_printf(
-                       &c->arena, c->has_head ? "sentence.%d." : "modules.Dense_%d.", k);
-        s = name && prefix ? llm_safetensors_add(c->source, c->folder, name, prefix, err)
-                           : llm_converter_no_memory(err);
+        s = add_folder(
+            c, c->after[k].folder,
+            ggl_arena_printf(&c->arena, c->has_head ? "sentence.%d." : "modules.Dense_%d.", k),
+            err);
         if (s == GGL_OK && c->has_head)
             mark_used(c, k);
     }
+    for (const arch_mapping *m = c->conv.section->map; m && s == GGL_OK; m = m->next)
+        if (m->kind == MAP_FOLDER)
+            s = add_folder(c, (ggl_str){m->name, strlen(m->name)},
+                           ggl_arena_printf(&c->arena, "modules.%s.", m->name), err);
     return s;
 }
 

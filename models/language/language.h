@@ -260,6 +260,7 @@ typedef enum arch_map_kind {
     MAP_WITHIN, /* expr: the object of config.json that is searched first */
     MAP_PREFIX, /* tensor names that start with `name` may start with `other` */
     MAP_AGREE,  /* expr: a value that is that of the input's argument `argument` */
+    MAP_FOLDER, /* name: a folder in the folder, with a config.json and tensors of its own */
     MAP_IGNORE, /* name: a pattern of source tensors; if NULL, expr is a config.json value */
     MAP_ONLY    /* the same: the section is about these alone */
 } arch_map_kind;

@@ -120,6 +120,19 @@ static arch_mapping *parse_agree(arch_parser *p, arch_mapping *m) {
                : NULL;
 }
 
+/* "folder" STRING: a plain name, as it begins names of values and tensors */
+static arch_mapping *parse_folder(arch_parser *p, arch_mapping *m) {
+    m->kind = MAP_FOLDER;
+    m->name = (++p->tok)->str;
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    const size_t n = strlen(m->name);
+    if (n == 0 || n >= ARCH_MAX_NAME || strspn(m->name, plain) < n)
+        return llm_arch_parse_fail(p, "'folder' needs the name of a folder in the folder, of "
+                                      "letters, digits and '_'");
+    p->tok++;
+    return llm_arch_end_of_line(p) ? m : NULL;
+}
+
 /* "require" or "note" expr "," STRING */
 static arch_mapping *parse_condition(arch_parser *p, arch_mapping *m, arch_map_kind kind) {
     m->kind = kind;
@@ -176,7 +189,7 @@ static bool parse_made(arch_parser *p, arch_mapping *m) {
     if (p->tok->kind != TOK_NAME && p->tok->kind != TOK_KEY)
         return llm_arch_parse_fail(
             p, "a key, a weight's name, 'require', 'note', 'ignore', 'only', 'use', 'within', "
-               "'agree' or 'prefix' is expected");
+               "'agree', 'folder' or 'prefix' is expected");
     m->kind = p->tok->kind == TOK_KEY        ? MAP_KEY
               : strcmp(m->name, "arch") == 0 ? MAP_ARCH
                                              : MAP_WEIGHT;
@@ -185,7 +198,7 @@ static bool parse_made(arch_parser *p, arch_mapping *m) {
 }
 
 /* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "only" .. | "use" NAME | "within" config.x | "agree" STRING "," expr |
- * "prefix" .. */
+ * "folder" STRING | "prefix" .. */
 static arch_mapping *parse_mapping(arch_parser *p) {
     const bool name_next = !llm_arch_next_is_symbol(p, "<") && !llm_arch_next_is_symbol(p, ".");
     if (llm_arch_is(p, "ignore") && name_next)
@@ -205,6 +218,8 @@ static arch_mapping *parse_mapping(arch_parser *p) {
         return parse_condition(p, m, llm_arch_is(p, "require") ? MAP_REQUIRE : MAP_NOTE);
     if (llm_arch_is(p, "agree") && llm_arch_next_is(p, TOK_STRING))
         return parse_agree(p, m);
+    if (llm_arch_is(p, "folder") && llm_arch_next_is(p, TOK_STRING))
+        return parse_folder(p, m);
     if (llm_arch_is(p, "within") && name_next)
         return parse_within(p, m);
     return parse_made(p, m) && parse_arrow(p) && (m->expr = llm_arch_parse_expr(p)) &&

@@ -150,10 +150,15 @@ class Check:
         for file, content in (("config.json", line["config"]), ("preprocessor_config.json", line["processor"])):
             with open(os.path.join(folder, file), "w", encoding="utf-8") as f:
                 json.dump(content, f)
+        for name, part in line.get("folders", {}).items():
+            os.makedirs(os.path.join(folder, name), exist_ok=True)
+            with open(os.path.join(folder, name, "config.json"), "w", encoding="utf-8") as f:
+                json.dump(part["config"], f)
+            write_safetensors(os.path.join(folder, name, "model.safetensors"), weights(unpacked(part["shapes"])))
         write_safetensors(os.path.join(folder, "model.safetensors"), weights(unpacked(line["shapes"])) | ({"model.language_model.norm.weight": np.zeros(5, np.float32)} if beside else {}))
         return folder
 
-    def write_medium(self, kind, size, nth=0):
+    def write_medium(self, kind, size, nth=0, rate=16000):
         x = medium(kind, size)
         if kind == "picture":
             path = self.at(f"{nth}.ppm")
@@ -162,7 +167,7 @@ class Check:
             return path
         path = self.at("wav")
         with wave.open(path, "wb") as w:
-            w.setparams((1, 2, 16000, 0, "NONE", ""))
+            w.setparams((1, 2, rate, 0, "NONE", ""))
             w.writeframes(np.round(x * 32768).clip(-32768, 32767).astype("<i2").tobytes())
         return path
 
@@ -304,7 +309,7 @@ class Check:
         first, limit, shown, prompt, flags, media = 0, line.get("limit", LIMIT), [*tokens_of("ab")], "ab", [], kind
         for size, layout in zip(line["media"], line["layouts"]):
             kind, size = kind_of(media, size)
-            path = self.write_medium(kind, size)
+            path = self.write_medium(kind, size, rate=line.get("rate", 16000))
             n = sum(x for x in layout if not isinstance(x, str))
             got = self.seen(folder, kind, path)
             far = off(got, want[first : first + n])
@@ -347,6 +352,9 @@ class Check:
             self.agrees(name, folder, file, line)
         if self.convert and name == "voxtral":
             self.lacking(line)
+        if self.convert and name == "mimo-v2.5-ear":
+            self.hostile_codes(name, file, line)
+            self.beside_an_eye(name, file, line)
         if self.convert and name == "glm-asr":
             self.ends(name, file, line)
             self.named(name, file, line, "clip:glma")
@@ -482,8 +490,9 @@ class Check:
 
     def agrees(self, name, folder, file, line):
         """A processor's file that says of sound what the ear does not do is refused, with the field and both values, in either form; what agrees is not."""
-        said = {"sampling_rate": (16000, 8000)}
-        said |= {} if name == "gemma4ua" else {"hop_length": (160, 128), "fft_length" if name.startswith("gemma4a") else "n_fft": (None, 800)}
+        rate = line.get("rate", 16000)
+        said = {"sampling_rate": (rate, 8000)}
+        said |= {} if name == "gemma4ua" else {"hop_length": (rate // 100, 128), "fft_length" if name.startswith("gemma4a") else "n_fft": (None, 800)}
         said |= {"chunk_length": (30, 20)} if name in ("audio-flamingo3", "music-flamingo", "glm-asr", "meralion") else {}
         fills = {"dither": (0.0, 0.01), "padding_value": (0.0, 0.5)}
         whisper = {"feature_extractor_type": ("WhisperFeatureExtractor", "ASTFeatureExtractor"), "padding_side": ("right", "left")} | fills
@@ -512,6 +521,65 @@ class Check:
             done = subprocess.run([self.convert, folder, "--mmproj", self.at("refused")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
             ok = done.returncode == 1 and "nothing in the folder is the source of a.blk.1." in done.stderr and (value in done.stderr if value else " = " not in done.stderr)
             self.tell(f"{line['name']}: without {part}", ok, "" if ok else done.stderr.strip())
+
+    def beside_an_eye(self, name, file, line):
+        """A folder with an eye, too: both are in one file, and each makes its own rows. Without the folder within it that the ear needs, it sees."""
+        eye = next(x for x in lines() if x["name"] == "mimo-v2.5")
+        path, picture = self.write_medium("sound", line["media"][0], rate=line["rate"]), self.write_medium("picture", eye["media"][0])
+        folder = self.write_folder({**line, "config": {**line["config"], **eye["config"], "audio_config": line["config"]["audio_config"]}, "processor": eye["processor"],
+                                    "shapes": [*line["shapes"], *eye["shapes"]]}, False)
+        heard = self.seen(file, "sound", path)
+        self.run(self.convert, folder, "--mmproj", self.at("both"))
+        for tower in folder, self.at("both"):
+            same = np.array_equal(heard, self.seen(tower, "sound", path))
+            far = off(self.seen(tower, "picture", picture), np.frombuffer(base64.b64decode(eye["rows"]), "<f4").reshape(-1, eye["n_row"])[: eye["layouts"][0][1]].astype(float))
+            self.tell(f"{name}: an eye and an ear of {'a folder' if tower == folder else 'a file'}", same and far <= LIMIT, f"{far:.0e}")
+        shutil.rmtree(os.path.join(folder, "audio_tokenizer"))
+        missing = "audio_tokenizer/config.json: no such file: the folder audio_tokenizer of the model"
+        for tool, words, code, said in ((self.convert, (folder, "--mmproj", self.at("both")), 1, missing),
+                                        (self.embed, ("-m", self.at("text"), "--mmproj", folder, "--image", picture, "--dump", "rows", "-o", self.at("npy")), 0, "hears no sounds: " + folder + "/" + missing)):
+            done = subprocess.run([tool, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            ok = done.returncode == code and said in done.stderr
+            self.tell(f"{name}: {os.path.basename(tool)} of a folder without audio_tokenizer", ok, "" if ok else done.stderr.strip())
+        for change, said in (("[]", "config.json: an object is expected"), ("{", "audio_tokenizer/config.json")):
+            os.makedirs(os.path.join(folder, "audio_tokenizer"), exist_ok=True)
+            with open(os.path.join(folder, "audio_tokenizer", "config.json"), "w", encoding="utf-8") as f:
+                f.write(change)
+            done = subprocess.run([self.convert, folder, "--mmproj", self.at("both")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            ok = done.returncode == 1 and said in done.stderr
+            self.tell(f"{name}: audio_tokenizer/config.json is {change}", ok, "" if ok else done.stderr.strip())
+
+    def hostile_codes(self, name, file, line):
+        """Codebooks, groups and windows that do not fit, from the file's keys or its tensors, are refused, with the key or the tensor."""
+        import gguf
+        meta, tensors = gguf.read(file)
+        cut = lambda tensor, *at: {tensor: tensors[tensor][at].copy()}  # noqa: E731
+        path, most = self.write_medium("sound", line["media"][0], rate=line["rate"]), slice(None)
+        for what, keys, changed, words in (
+                ("three of four codebooks", {"rvq.codebook_size": [20, 20, 12]}, {}, "rvq.codebook_size does not say how long each"),
+                ("a codebook of more rows than the table", {"rvq.codebook_size": [20, 21, 12, 7]}, {}, "a codebook of no rows, or of more than the tables have"),
+                ("a codebook of 2 thousand million rows", {"rvq.codebook_size": [20, 2 * 10**9, 12, 7]}, {}, "a codebook of no rows, or of more than the tables have"),
+                ("a codebook of no rows", {"rvq.codebook_size": [20, 0, 12, 7]}, {}, "a codebook of no rows, or of more than the tables have"),
+                ("a codebook of -1 rows", {"rvq.codebook_size": [20, 20, 12, -1]}, {}, "a codebook of no rows, or of more than the tables have"),
+                ("no codebooks", {"rvq.num_quantizers": 0}, {}, "rvq.codebook_size does not say how long each"),
+                ("a million codebooks", {"rvq.num_quantizers": 10**6}, {}, "rvq.codebook_size does not say how long each"),
+                ("a table of three codebooks", {}, cut("a.rvq.codebook.weight", slice(3)), "a.rvq.codebook.weight is [24, 20, 3]"),
+                ("a table of shorter codebooks", {}, cut("a.rvq.codebook.weight", most, slice(19)), "a codebook of no rows, or of more than the tables have"),
+                ("fewer embeddings than codes", {}, cut("mm.a.code_embd.weight", most, slice(11)), "a codebook of no rows, or of more than the tables have"),
+                ("embeddings of another size", {}, cut("mm.a.code_embd.weight", most, most, slice(23)), "mm.a.code_embd.weight is [23, 28, 4]"),
+                ("groups of no rows", {"local_group_size": 0}, {}, "groups without rows"),
+                ("groups of -4 rows", {"local_group_size": -4}, {}, "groups without rows"),
+                ("groups of other rows than the projection's", {"local_group_size": 5}, {}, "mm.a.mlp.1.weight is [96, 20]"),
+                ("groups of 2 million rows", {"local_group_size": 2 * 10**6}, {}, "local_group_size"),
+                ("windows of three of four layers", {"wa_pattern_mode": [0, -1, 0]}, {}, "wa_pattern_mode"),
+                ("an unknown window", {"wa_pattern_mode": [0, -1, 0, 1]}, {}, "wa_pattern_mode is -1 or 0"),
+                ("a window of no rows", {"window_size": 0}, {}, "a window without earlier rows"),
+                ("two layers", {"block_count": 2, "wa_pattern_mode": [0, -1]}, {}, "an encoder without a third layer")):
+            keys = meta | {"clip.audio." + k: v for k, v in keys.items()}
+            gguf.write(self.at("hostile"), {k: gguf.Typed(gguf.ARRAY, v, gguf.I32) if isinstance(v, list) else v for k, v in keys.items()}, tensors | changed)
+            done = subprocess.run([self.embed, "-m", self.at("text"), "--mmproj", self.at("hostile"), "--audio", path, "--dump", "rows", "-o", self.at("npy")],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="backslashreplace", timeout=100)
+            self.tell(f"{name}: {what}", done.returncode == 1 and words in done.stderr and "hostile" in done.stderr, f"{done.returncode}: {done.stderr.strip()[:600]}" * (words not in done.stderr))
 
     def named(self, name, file, line, family):
         """What is said of a text without the ear's marks names the file's own family, and not another one of its descriptor."""

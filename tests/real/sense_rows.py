@@ -1245,6 +1245,118 @@ def mimo():
     return Own("MiMoV2ForCausalLM", {"hidden_size": N_TEXT, "vision_config": vision}, processor, shapes, [[40, 30], [9, 70], [60, 40]], ("<|vision_start|>", "<|vision_end|>"), rows_of)
 
 
+class MimoEar(Other):
+    """Its authors' tokenizer of sounds and what reads its codes (modeling_mimo_v2.py), as SGLang runs them, computed here: transformers lacks them."""
+
+    N, N_FF, N_HEAD, N_MEL, REACH, BOOKS, N_CODES, GROUP = 24, 40, 3, 16, 5, (20, 20, 12, 7), 28, 4
+
+    def __init__(self):
+        n, tokenizer = self.N, {}
+        self.own = {"sampling_rate": 24000, "hop_length": 240, "window_size": 960, "nfft": 960, "fmin": 0, "fmax": None, "n_mels": self.N_MEL, "kernel_size": 3, "stride_size": 2, "avg_pooler": 2,
+                    "d_model": n, "encoder_layers": 4, "encoder_attention_heads": self.N_HEAD, "encoder_ffn_dim": self.N_FF, "encoder_causal": True, "encoder_skip_layer_id": 3,
+                    "encoder_attn_window_size": [self.REACH, 0], "hybrid_attention": True, "swa_per_block": 2, "activation_function": "gelu", "ln_type": "LayerNorm", "rope_theta": 10000,
+                    "rope_type": "default", "num_quantizers": len(self.BOOKS), "codebook_size": self.BOOKS, "decoder_layers": 2}
+        linear = lambda out, n_in: {"weight": [out, n_in], "bias": [out]}  # noqa: E731
+        for name, parts in (("conv1", {"weight": [n, self.N_MEL, 3], "bias": [n]}), ("conv2", {"weight": [n, n, 3], "bias": [n]}), ("layer_norm", {"weight": [n], "bias": [n]}),
+                            ("down_sample_layer.0", {"weight": [n, n, 2]}), ("down_sample_norm", {"weight": [n], "bias": [n]})):
+            tokenizer |= {f"encoder.{name}.{part}": shape for part, shape in parts.items()}
+        for l in range(4):
+            for name, parts in (("self_attn_layer_norm", {"weight": [n], "bias": [n]}), ("self_attn.q_proj", linear(n, n)), ("self_attn.k_proj", {"weight": [n, n]}), ("self_attn.v_proj", linear(n, n)),
+                                ("self_attn.out_proj", linear(n, n)), ("final_layer_norm", {"weight": [n], "bias": [n]}), ("fc1", linear(self.N_FF, n)), ("fc2", linear(n, self.N_FF))):
+                tokenizer |= {f"encoder.layers.{l}.{name}.{part}": shape for part, shape in parts.items()}
+        for k, rows in enumerate(self.BOOKS):
+            book = f"encoder.quantizer.vq.layers.{k}._codebook."
+            tokenizer |= {book + "embed": [rows, n], book + "embed_avg": [rows, n], book + "cluster_size": [rows], book + "inited": [1]}
+        tokenizer["decoder.conv_out.weight"] = [4, 4]
+        shapes = {f"speech_embeddings.{k}.weight": [self.N_CODES, n] for k in range(len(self.BOOKS))}
+        for l in range(2):
+            b = f"audio_encoder.input_local_transformer.layers.{l}."
+            shapes |= {b + "input_layernorm.weight": [n], b + "post_attention_layernorm.weight": [n], b + "self_attn.o_proj.weight": [n, n]}
+            shapes |= {f"{b}self_attn.{c}_proj.{part}": shape for c in "qkv" for part, shape in linear(n, n).items()}
+            shapes |= {b + "mlp.gate_proj.weight": [44, n], b + "mlp.up_proj.weight": [44, n], b + "mlp.down_proj.weight": [n, 44]}
+        shapes |= {"audio_encoder.input_local_transformer.norm.weight": [n], "audio_encoder.projection.mlp.0.weight": [20, self.GROUP * n], "audio_encoder.projection.mlp.2.weight": [N_TEXT, 20]}
+        audio = {"group_size": self.GROUP, "audio_channels": len(self.BOOKS), "input_local_layers": 2, "input_local_dim": n, "input_local_attn_heads": self.N_HEAD, "input_local_intermediate_size": 44,
+                 "input_full_attention": True, "rope_theta": 640000.0, "partial_rotary_factor": 1.0, "add_post_norm": True, "projection_layers": 2, "speech_vocab_size": str(self.N_CODES),
+                 "out_hidden_size": N_TEXT, "audio_segment_size": 6000}
+        self.tokenizer = tokenizer
+        super().__init__("MiMoV2ForCausalLM", {"hidden_size": N_TEXT, "audio_config": audio}, {}, shapes, [[24000], [7439], [7440], [7920], [100], [1442200]],
+                         ("<|mimo_audio_start|>", "<|mimo_audio_end|>"), "sound")
+
+    def mel(self, x):
+        """torchaudio's MelSpectrogram of magnitudes, whose bands are triangles on the scale of HTK, and the natural logarithm."""
+        x = torch.tensor(x, dtype=torch.float64)
+        half = min(480, len(x) - 1)  # a shorter sound is mirrored as far as it goes
+        x = torch.nn.functional.pad(torch.nn.functional.pad(x[None], (half, half), "reflect")[0], (480 - half, 480 - half))
+        spectrum = torch.stft(x, 960, 240, window=torch.hann_window(960, dtype=torch.float64), center=False, return_complex=True).abs()
+        at = 700 * (10 ** (torch.linspace(0, 2595 * math.log10(1 + 12000 / 700), self.N_MEL + 2, dtype=torch.float64) / 2595) - 1)
+        hz = torch.linspace(0, 12000, 481, dtype=torch.float64)
+        up, down = (hz - at[:-2, None]) / (at[1:-1] - at[:-2])[:, None], (at[2:, None] - hz) / (at[2:] - at[1:-1])[:, None]
+        return torch.log((torch.minimum(up, down).clamp(min=0) @ spectrum).clamp(min=1e-7)).T
+
+    @staticmethod
+    def attention(x, q, k, v, n_head, theta, sees):
+        n, d = len(x), x.shape[1] // n_head
+        angle = torch.arange(n, dtype=torch.float64)[:, None] * theta ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+        c, s = angle.cos(), angle.sin()
+        heads = lambda y: y.reshape(n, n_head, d).transpose(0, 1)  # noqa: E731
+        turn = lambda y: torch.cat([y[..., : d // 2] * c - y[..., d // 2 :] * s, y[..., d // 2 :] * c + y[..., : d // 2] * s], -1)  # noqa: E731
+        a = (turn(heads(q)) @ turn(heads(k)).transpose(1, 2) / d**0.5).masked_fill(~sees, -torch.inf)
+        return (a.softmax(-1) @ heads(v)).transpose(0, 1).reshape(n, -1)
+
+    def codes(self, w, mel):
+        """Of at most a minute."""
+        F, lin = torch.nn.functional, lambda y, name: y @ w[name + ".weight"].T + w.get(name + ".bias", 0)
+        normed = lambda y, name: F.layer_norm(y, (self.N,), w[name + ".weight"], w[name + ".bias"])  # noqa: E731
+        x = F.gelu(F.conv1d(mel.T[None], w["encoder.conv1.weight"], w["encoder.conv1.bias"], padding=1))
+        x = F.gelu(F.conv1d(x, w["encoder.conv2.weight"], w["encoder.conv2.bias"], stride=2, padding=1))[0].T
+        i = torch.arange(len(x))
+        for l in range(4):
+            b, back = f"encoder.layers.{l}.", i[:, None] - i
+            h = normed(x, b + "self_attn_layer_norm")
+            sees = (back >= 0) & (back <= (self.REACH if l % 2 == 0 else len(x)))
+            x = x + lin(self.attention(h, *(lin(h, f"{b}self_attn.{c}_proj") for c in "qkv"), self.N_HEAD, 10000.0, sees), b + "self_attn.out_proj")
+            x = x + lin(F.gelu(lin(normed(x, b + "final_layer_norm"), b + "fc1")), b + "fc2")
+            kept = x if l == 2 else None if l < 2 else kept
+        x = normed(x + kept, "encoder.layer_norm")
+        x = F.gelu(F.conv1d(F.pad(x, (0, 0, 0, len(x) % 2)).T[None], w["encoder.down_sample_layer.0.weight"], stride=2))[0].T
+        left, found = normed(x, "encoder.down_sample_norm"), []
+        for k in range(len(self.BOOKS)):
+            book = w[f"encoder.quantizer.vq.layers.{k}._codebook.embed"]
+            far = (left[:, None] - book).square().sum(-1)
+            best = far.sort(-1).values
+            self.closest = min(self.closest, float((best[:, 1] - best[:, 0]).min()))
+            found.append(far.argmin(-1))
+            left = left - book[found[-1]]
+        return torch.stack(found, 1)
+
+    def rows(self, w, sound):
+        F, mel = torch.nn.functional, self.mel(sound)
+        codes = torch.cat([self.codes(w, part) for part in mel.split(6000)])
+        codes = torch.cat([codes, codes[-1:].repeat(-len(codes) % self.GROUP, 1)])
+        x = sum(w[f"speech_embeddings.{k}.weight"][codes[:, k]] for k in range(len(self.BOOKS)))
+        out, lin, t = [], lambda y, name: y @ w[name + ".weight"].T + w.get(name + ".bias", 0), "audio_encoder.input_local_transformer."
+        for y in x.split(self.GROUP):
+            for l in range(2):
+                b = f"{t}layers.{l}."
+                h = rms(y, w[b + "input_layernorm.weight"])
+                q, k, v = (lin(h, f"{b}self_attn.{c}_proj") for c in "qkv")
+                y = y + lin(self.attention(h, q, k, v, self.N_HEAD, 640000.0, torch.ones(self.GROUP, self.GROUP, dtype=torch.bool)), b + "self_attn.o_proj")
+                h = rms(y, w[b + "post_attention_layernorm.weight"])
+                y = y + lin(F.silu(lin(h, b + "mlp.gate_proj")) * lin(h, b + "mlp.up_proj"), b + "mlp.down_proj")
+            out.append(rms(y, w[t + "norm.weight"]).reshape(-1))
+        return lin(F.gelu(lin(torch.stack(out), "audio_encoder.projection.mlp.0")), "audio_encoder.projection.mlp.2")
+
+    def line(self, name):
+        self.closest = math.inf
+        w = {k: torch.tensor(v, dtype=torch.float64) for k, v in (late_senses.weights(self.shapes) | late_senses.weights(self.tokenizer)).items()}
+        rows = [self.rows(w, late_senses.medium("sound", size)) for size in self.media]
+        if self.closest < 1e-3:
+            raise SystemExit(f"{name}: a second row of a codebook is as near as {self.closest:.0e}")
+        self.media = [[*size, len(x)] for size, x in zip(self.media, rows)]
+        return super().line(name) | {"limit": late_senses.LIMIT, "rate": 24000, "folders": {"audio_tokenizer": {"config": self.own, "shapes": late_senses.packed(self.tokenizer)}},
+                                     "rows": base64.b64encode(torch.cat(rows).numpy().astype("<f4").tobytes()).decode()}
+
+
 def phi4():
     """SigLIP 2 of transformers up to the last layer but one; sizes as the model's processor has them, which transformers lacks."""
     from transformers.models.siglip2.image_processing_pil_siglip2 import get_image_size_for_max_num_patches
@@ -1566,7 +1678,7 @@ class CogVLM:
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral": voxtral, "voxtral-text": voxtral_whole, "voxtral-realtime": VoxtralRealtime, "cogvlm": lambda: CogVLM(False), "cogvlm-text": lambda: CogVLM(True), "hunyuan-vl": hunyuan, "hunyuan-vl-text": lambda: hunyuan_whole(hunyuan((1, 1, 1, 1))), "hunyuan-vl-text-three": lambda: hunyuan_whole(hunyuan((2, 1, 1))), "hy-v4-vl": hunyuan4, "hy-v4-vl-text": hunyuan4_whole}
+CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "mimo-v2.5-ear": MimoEar, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral": voxtral, "voxtral-text": voxtral_whole, "voxtral-realtime": VoxtralRealtime, "cogvlm": lambda: CogVLM(False), "cogvlm-text": lambda: CogVLM(True), "hunyuan-vl": hunyuan, "hunyuan-vl-text": lambda: hunyuan_whole(hunyuan((1, 1, 1, 1))), "hunyuan-vl-text-three": lambda: hunyuan_whole(hunyuan((2, 1, 1))), "hy-v4-vl": hunyuan4, "hy-v4-vl-text": hunyuan4_whole}
 
 
 def main():
