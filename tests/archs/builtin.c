@@ -220,8 +220,9 @@ TEST(each_line_counts) {
                 end++;
             end += end < n;
             number++;
-            if (end - at > 8 && strncmp(text + at, "convert ", 8) == 0)
-                break; /* conversions are not run here */
+            if (end - at > 8 &&
+                (strncmp(text + at, "convert ", 8) == 0 || strncmp(text + at, "speech", 6) == 0))
+                break; /* conversions and requests for speech are not run here */
             if (!is_code(text + at, end - at - 1))
                 continue;
             memcpy(changed, text, at);
@@ -315,6 +316,12 @@ static const struct {
     {"bert.arch", "n_embd", "n_first"},
     {"clip-glm4v.arch", "n", NULL}, /* the file's tensor says it */
     {"clip-glm4v.arch", "n_embd", "n"},
+    /* tables, and rows of them, of which the first are read */
+    {"clip-mimoaudio.arch", "n_books", NULL},
+    {"clip-mimoaudio.arch", "n_bins", NULL},
+    {"clip-mimoaudio.arch", "n_codes", NULL},
+    {"clip-mimoaudio.arch", "n_mel", "2"}, /* the made-up number */
+    {"clip-mimoaudio.arch", "2", "n_mel"},
     {"dflash.arch", "2", NULL}, /* the first is before a part, the second behind it */
     {"dflash.arch", "n_pair", "n_embd"},
     {"kimi-k3.arch", "n_low", "n_row"}, /* where n_low is not 0 */

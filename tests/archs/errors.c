@@ -155,7 +155,8 @@ static const expected syntax[] = {
      "4:17: error: unknown function 'transpse'; did you mean transpose("},
     {"convert A:\n  .a <- config.b + nix\n", "4:20: error: unknown name 'nix'"},
     {"convert A:\n  3 <- 4\n", "4:3: error: a key, a weight's name, 'require', 'note', 'ignore', "
-                               "'only', 'use', 'within', 'agree' or 'prefix' is expected"},
+                               "'only', 'use', 'within', 'agree', 'folder' or 'prefix' is "
+                               "expected"},
     {"convert A:\n  .n <- 4\n  .n <- 5\n", "5:3: error: 'n' has two lines"},
     {"convert A:\n  tensor(w) <- \"b\"\n",
      "4:10: error: 'tensor' needs a full name in quotes: tensor(\"v.x\")"},
@@ -166,6 +167,9 @@ static const expected syntax[] = {
     {"convert A:\n  agree \"hop\", config.a\n",
      "4:9: error: 'agree' needs what sound has: \"rate\", \"step\""},
     {"convert A:\n  agree \"step\"\n", "4:15: error: ',' is expected after the name"},
+    {"convert A:\n  folder \"../up\"\n",
+     "4:10: error: 'folder' needs the name of a folder in the folder, of letters, digits and '_'"},
+    {"convert A:\n  folder \"\"\n", "4:10: error: 'folder' needs the name of a folder"},
     {"convert A if nix:\n  .n <- 4\n", "3:14: error: unknown name 'nix'"},
     {"convert A:\n  require 1 == 1, 2\n",
      "4:19: error: the message of a 'require' must be in quotes"},

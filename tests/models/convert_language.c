@@ -277,6 +277,8 @@ TEST(wrong_dimensions) {
         {"  w <- \"x\"\n  .l <- joined(3)\n", "joined(..) needs a value config.x or generation.x"},
         {"  w <- \"x\"\n  note true\n", "a 'note' needs a text"},
         {"  w <- \"x\"\n  within config.l + 1\n", "'within' needs an object of config.json"},
+        {"  w <- \"x\"\n  folder \"gone\"\n",
+         "gone/config.json: no such file: the folder gone of the model"},
         {"  w <- \"x\"\n  prefix \"a\"\n", "'prefix' needs beginnings of names"},
     };
     put_source();
