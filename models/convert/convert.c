@@ -542,7 +542,7 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
         tensors = llm_lora_choose_source(c->lora, &c->conv, &c->source, tensors, &tensors_err);
     if (tensors == GGL_NOMEM)
         return llm_converter_no_memory(err);
-    c->conv.source = c->source;
+    c->conv.source = tensors == GGL_OK ? c->source : NULL; /* else some may lack */
     c->conv.no_source = ggl_arena_strndup(&c->arena, tensors_err.msg, strlen(tensors_err.msg));
     if (!c->conv.no_source)
         return llm_converter_no_memory(err);

@@ -534,20 +534,29 @@ class Check:
             same = np.array_equal(heard, self.seen(tower, "sound", path))
             far = off(self.seen(tower, "picture", picture), np.frombuffer(base64.b64decode(eye["rows"]), "<f4").reshape(-1, eye["n_row"])[: eye["layouts"][0][1]].astype(float))
             self.tell(f"{name}: an eye and an ear of {'a folder' if tower == folder else 'a file'}", same and far <= LIMIT, f"{far:.0e}")
-        shutil.rmtree(os.path.join(folder, "audio_tokenizer"))
+        own, within = line["folders"]["audio_tokenizer"]["config"], os.path.join(folder, "audio_tokenizer")
+
+        def refused(file, text, said):
+            os.makedirs(within, exist_ok=True)
+            with open(os.path.join(within, file), "w", encoding="utf-8") as f:
+                f.write(text)
+            done = subprocess.run([self.convert, folder, "--mmproj", self.at("both")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            ok = done.returncode == 1 and said in done.stderr
+            self.tell(f"{name}: audio_tokenizer, {said}", ok, "" if ok else done.stderr.strip())
+
+        for key, x in (("avg_pooler", 3), ("encoder_causal", False), ("encoder_skip_layer_id", 2), ("nfft", 1024), ("num_quantizers", 5), ("swa_per_block", 0), ("rope_theta", 1000), ("fmax", 8000)):
+            refused("config.json", json.dumps(own | {key: x}), f"modules.audio_tokenizer.{key} = {json.dumps(x)}")
+        shutil.rmtree(within)
         missing = "audio_tokenizer/config.json: no such file: the folder audio_tokenizer of the model"
         for tool, words, code, said in ((self.convert, (folder, "--mmproj", self.at("both")), 1, missing),
                                         (self.embed, ("-m", self.at("text"), "--mmproj", folder, "--image", picture, "--dump", "rows", "-o", self.at("npy")), 0, "hears no sounds: " + folder + "/" + missing)):
             done = subprocess.run([tool, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True)
             ok = done.returncode == code and said in done.stderr
             self.tell(f"{name}: {os.path.basename(tool)} of a folder without audio_tokenizer", ok, "" if ok else done.stderr.strip())
-        for change, said in (("[]", "config.json: an object is expected"), ("{", "audio_tokenizer/config.json")):
-            os.makedirs(os.path.join(folder, "audio_tokenizer"), exist_ok=True)
-            with open(os.path.join(folder, "audio_tokenizer", "config.json"), "w", encoding="utf-8") as f:
-                f.write(change)
-            done = subprocess.run([self.convert, folder, "--mmproj", self.at("both")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-            ok = done.returncode == 1 and said in done.stderr
-            self.tell(f"{name}: audio_tokenizer/config.json is {change}", ok, "" if ok else done.stderr.strip())
+        refused("config.json", "[]", "config.json: an object is expected")
+        refused("config.json", "{", "audio_tokenizer/config.json")
+        refused("config.json", json.dumps(own), "audio_tokenizer/model.safetensors")
+        refused("model.safetensors", "{", "audio_tokenizer/model.safetensors")
 
     def hostile_codes(self, name, file, line):
         """Codebooks, groups and windows that do not fit, from the file's keys or its tensors, are refused, with the key or the tensor."""
