@@ -163,7 +163,11 @@ cli("-n", "20", "--temp", "0", "--draft", "head.gguf", "--spec-type", "draft-mtp
 cli("-n", "20", "--draft", "head.gguf", "--draft", "stays.gguf", file="none.gguf", code=2, has="has only one value")
 for kind in ("dflash", "dspark", "simple", "eagle3"):
     cli("-n", "20", "--temp", "0", "-md", "turn.gguf", "--spec-type", "draft-" + kind, file="none.gguf", has="guesses")
-cli("-n", "4", "--spec-type", "foo", code=2, has="none, ngram-*, draft-simple, draft-eagle*, draft-d* or draft-mtp")
+for wrong in ("foo", "draft-dflsh", "draft-eagle4", "ngram-mode", "DRAFT-", "ngram-map-k4v2"):
+    cli("-n", "4", "--spec-type", wrong, code=2, has=f"'--spec-type {wrong}': its values are none, ngram-simple, ngram-map-k, ngram-map-k4v, ngram-mod, ngram-cache, draft-simple, "
+        "draft-eagle3, draft-dflash, draft-dspark and draft-mtp")
+cli("-n", "4", "--reasoning-format", "deepsek", code=2, has="--reasoning-format: 'deepsek' is not one of")
+cli("-n", "4", "--spec-type", code=2, has="its values are none, ngram-simple")
 cli("-n", "4", "--spec-type", "ngram-mod,draft-mtp", code=2, has="not several at once")
 cli("-n", "4", "--guess-always", code=2, has="--guess-always needs --lookup or --draft")
 cli("-n", "4", file="head.gguf", code=1, has="it guesses for another one, -m MODEL --draft head.gguf")

@@ -101,7 +101,7 @@ static const arg_hint hints[] = {
     {CLI, "--think", "--reasoning on or off", HINT_REFUSED},
     {CLI, "--reasoning-effort=default", "the chat template decides", HINT_NOTHING},
     {WRITES, "--reasoning-effort", "--chat-template-kwargs '{\"reasoning_effort\": \"high\"}', if the template has it", HINT_REFUSED},
-    {WRITES, "--reasoning-format=deep*", "--reasoning-format=auto", HINT_SAME},
+    {WRITES, "--reasoning-format=deepseek --reasoning-format=deepseek-legacy", "--reasoning-format=auto", HINT_SAME},
     {CLI, "--skip-chat-parsing", "--reasoning=show", HINT_SAME},
     {CLI, "--format=json", "--json-schema={}", HINT_SAME},
     {CLI, "--format", "--json-schema SCHEMA sets the form of the answer", HINT_REFUSED},
@@ -399,14 +399,13 @@ static const arg_hint hints[] = {
     {WRITES, "--spec-default", "--lookup", HINT_SAME},
     {WRITES, "--spec-type=*,*", "one of --lookup and --draft guesses, not several at once", HINT_REFUSED},
     {WRITES, "--spec-type=none", "nothing is guessed unless --lookup or --model-draft is given", HINT_NOTHING},
-    {WRITES, "--spec-type=ngram-*", "--lookup", HINT_SAME},
-    {WRITES, "--spec-type=draft-simple", "--model-draft MODEL guesses by a model", HINT_NOTHING},
-    {WRITES, "--spec-type=draft-eagle*", "--model-draft MODEL guesses by a model", HINT_NOTHING},
-    {WRITES, "--spec-type=draft-d*", "--model-draft MODEL guesses by a model", HINT_NOTHING},
+    {WRITES, "--spec-type=ngram-simple --spec-type=ngram-map-k --spec-type=ngram-map-k4v --spec-type=ngram-mod --spec-type=ngram-cache", "--lookup", HINT_SAME},
+    {WRITES, "--spec-type=draft-simple --spec-type=draft-eagle3 --spec-type=draft-dflash --spec-type=draft-dspark",
+     "--model-draft MODEL guesses by a model", HINT_NOTHING},
     {WRITES, "--spec-type=draft-mtp", "--draft", HINT_SAME},
-    {WRITES, "--spec-type",
-     "its values are none, ngram-*, draft-simple, draft-eagle*, draft-d* or draft-mtp; here --lookup guesses from the text, --model-draft MODEL by a model, "
-     "--draft by layers of the model itself", HINT_REFUSED},
+    {WRITES, "--spec-type --spec-type=*",
+     "its values are none, ngram-simple, ngram-map-k, ngram-map-k4v, ngram-mod, ngram-cache, draft-simple, draft-eagle3, draft-dflash, draft-dspark and "
+     "draft-mtp; here --lookup guesses from the text, --model-draft MODEL by a model, --draft by layers of the model itself", HINT_REFUSED},
     {WRITES, "--spec-draft-threads -td --threads-draft --spec-draft-threads-batch -tbd --threads-batch-draft "
      "--spec-draft-cpu-mask -Cd --cpu-mask-draft --spec-draft-cpu-range -Crd --cpu-range-draft "
      "--spec-draft-cpu-strict --cpu-strict-draft --spec-draft-prio --prio-draft "
