@@ -33,7 +33,8 @@ static ggl_status render(const asking *a, const char *from, char **text, size_t 
     put_variable(&vars, "prompt", a->wishes.prompt);
     llm_json_put_text(&vars, "}");
     const ggl_str all[] = {{vars.s, vars.n}};
-    const llm_template_params p = {.size = sizeof p, .vars = all, .n_vars = 1};
+    const llm_template_params p = {
+        .size = sizeof p, .vars = all, .n_vars = 1, .refuses_bare = true};
     if (st == GGL_OK && vars.failed)
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a prompt");
     if (st == GGL_OK)
@@ -158,7 +159,8 @@ static ggl_status chat_prompt(asking *a, llm_tokens *ids, ggl_error *err) {
     char *text = NULL;
     size_t n = 0;
     if (!a->c->chat)
-        return ggl_pass(err, &a->c->why_no_chat);
+        return ggl_within(err, ggl_pass(err, &a->c->why_no_chat),
+                          "the model is asked in a conversation to write down what is said");
     const llm_chat_params p = {.end = LLM_CHAT_ASKS, .made = &made};
     ggl_status st = llm_talk_new(&talk, err);
     if (st == GGL_OK)

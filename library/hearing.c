@@ -394,14 +394,15 @@ static ggl_status open_sound(hearing *h, llm_context *c, const llm_arch_sound *h
     h->how = how;
     if (!path && !p->data)
         return ggl_fail(err, GGL_USAGE, "a sound needs a path or data");
-    h->name = path ? path : "the sound";
+    h->name = !path ? "the sound" : strcmp(path, "-") == 0 ? "standard input" : path;
     const llm_audio audio = {.data = p->data,
                              .n = p->n_data,
                              .raw = p->raw,
                              .raw_rate = p->raw_rate,
                              .raw_channels = p->raw_channels};
-    const ggl_status st = llm_sound_rows_open(&h->sound, &audio, h->name, (int)how->rate,
-                                              llm_context_is_cancelled, c, err);
+    const ggl_status st =
+        llm_sound_rows_open(&h->sound, &audio, path ? path : h->name, (int)how->rate, !p->data,
+                            llm_context_is_cancelled, c, err);
     return st == GGL_OK && p->vad_model ? find_parts(h, p, err) : st;
 }
 

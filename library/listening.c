@@ -367,7 +367,7 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
     llm_sound *from = NULL;
     if (!audio->path == !audio->data)
         return ggl_fail(err, GGL_USAGE, "llm_audio needs a path or data, one of the two");
-    ggl_status st = llm_sound_rows_open(&from, audio, name_of(audio), (int)rule_of(e)->rate,
+    ggl_status st = llm_sound_rows_open(&from, audio, name_of(audio), (int)rule_of(e)->rate, false,
                                         e->cancelled, e->cancelled_ctx, err);
     if (st == GGL_OK)
         st = read_all(e, h, from, name_of(audio), err);

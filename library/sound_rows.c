@@ -66,7 +66,8 @@ ggl_status llm_sound_rows_mel(llm_mel **out, const llm_arch_sound *s, int64_t n_
 }
 
 ggl_status llm_sound_rows_open(llm_sound **out, const llm_audio *audio, const char *name, int rate,
-                               bool (*cancelled)(void *ctx), void *ctx, ggl_error *err) {
+                               bool names_raw, bool (*cancelled)(void *ctx), void *ctx,
+                               ggl_error *err) {
     static const char *const kinds[] = {
         [LLM_SOUND_NOT_RAW] = "", [LLM_SOUND_S16LE] = "s16le", [LLM_SOUND_F32LE] = "f32le"};
     int raw = 0;
@@ -80,6 +81,7 @@ ggl_status llm_sound_rows_open(llm_sound **out, const llm_audio *audio, const ch
                                  .raw_channels = audio->raw_channels,
                                  .data = audio->data,
                                  .n_data = audio->n,
+                                 .names_raw = names_raw,
                                  .cancelled = cancelled,
                                  .cancelled_ctx = ctx};
     return llm_sound_open(out, name, &sp, err);

@@ -74,17 +74,19 @@ static bool is_wav(const unsigned char *head, size_t n) {
 }
 
 static ggl_status unknown_kind(const sound_bytes *b, const unsigned char *head, size_t n,
-                               ggl_error *err) {
+                               bool names_raw, ggl_error *err) {
     if (n == 0)
         return ggl_fail(err, GGL_FORMAT, "%s: is empty", b->name);
     if (n < HEAD && n >= 4 && memcmp(head, "RIFF", 4) == 0)
         return ggl_fail(err, GGL_FORMAT, "%s: ends after %zu bytes, within the header of a WAV",
                         b->name, n);
     char what[256];
-    snprintf(what, sizeof what,
-             "begins with \"%.*s\", as no kind of sound that is known here; samples without a "
-             "header need --raw s16le or f32le, and ffmpeg may know other kinds",
-             (int)(n < 4 ? n : 4), (const char *)head);
+    snprintf(
+        what, sizeof what,
+        "begins with \"%.*s\", as no kind of sound that is known here; %sffmpeg may know other "
+        "kinds",
+        (int)(n < 4 ? n : 4), (const char *)head,
+        names_raw ? "samples without a header need --raw s16le or f32le, and " : "");
     return llm_sound_needs_ffmpeg(b, what, err);
 }
 
@@ -116,7 +118,7 @@ static ggl_status open_other(llm_sound *s, const sound_kind *kind, int rate, ggl
     return ggl_pass(err, is_there && !is_refused ? &of_program : &why);
 }
 
-static ggl_status open_kind(llm_sound *s, int rate, ggl_error *err) {
+static ggl_status open_kind(llm_sound *s, int rate, bool names_raw, ggl_error *err) {
     unsigned char head[HEAD];
     size_t n = 0;
     ggl_status st = llm_sound_bytes_read(&s->bytes, head, sizeof head, &n, err);
@@ -128,7 +130,7 @@ static ggl_status open_kind(llm_sound *s, int rate, ggl_error *err) {
     if (kind)
         return open_other(s, kind, rate, err);
     if (!is_wav(head, n))
-        return unknown_kind(&s->bytes, head, n, err);
+        return unknown_kind(&s->bytes, head, n, names_raw, err);
     bool other;
     char of_wav[SOUND_KIND];
     st = llm_sound_wav(&s->decoder, &s->bytes, &other, of_wav, err);
@@ -156,7 +158,7 @@ static ggl_status open_all(llm_sound *s, const char *path, const llm_sound_param
     s->bytes.cancelled = p->cancelled;
     s->bytes.cancelled_ctx = p->cancelled_ctx;
     if (st == GGL_OK)
-        st = p->raw ? open_raw(s, p, err) : open_kind(s, p->rate, err);
+        st = p->raw ? open_raw(s, p, err) : open_kind(s, p->rate, p->names_raw, err);
     if (st != GGL_OK)
         return st;
     s->rate = p->rate ? p->rate : s->decoder.rate;

@@ -40,6 +40,8 @@ typedef struct llm_sound_params {
         void *
             ctx); /* asked while ffmpeg is waited for; true ends that with GGL_CANCELLED. NULL: it is not asked */
     void *cancelled_ctx;
+    bool
+        names_raw; /* the caller has the option --raw, which the message about an unknown kind names */
 } llm_sound_params;
 
 typedef struct llm_sound llm_sound;

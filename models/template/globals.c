@@ -53,6 +53,8 @@ static tv f_namespace(tv_heap *h, tv self, const tv_args *a) {
 static tv f_raise(tv_heap *h, tv self, const tv_args *a) {
     (void)self;
     const ggl_str s = llm_tv_to_str(h, *a->at[0]);
+    if (h->refuses_bare)
+        llm_tv_fail_bare(h, GGL_USAGE, s);
     llm_tv_fail(h, GGL_USAGE, "the template refuses this conversation: %.*s",
                 (int)(s.n < 1000 ? s.n : 1000), s.s);
 }

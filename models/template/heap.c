@@ -12,6 +12,11 @@ void llm_tv_fail(tv_heap *h, ggl_status st, const char *fmt, ...) {
     ggl_os_abandon(&h->attempt);
 }
 
+void llm_tv_fail_bare(tv_heap *h, ggl_status st, ggl_str text) {
+    h->status = ggl_fail(h->err, st, "%.*s", (int)(text.n < 1000 ? text.n : 1000), text.s);
+    ggl_os_abandon(&h->attempt);
+}
+
 void llm_tv_step(tv_heap *h, size_t n) {
     if (n > h->max_steps - h->steps)
         llm_tv_fail(h, GGL_LIMIT, "the template takes more than %zu steps", h->max_steps);

@@ -404,6 +404,7 @@ ggl_status llm_tn_render(const llm_template *t, const llm_tn_rendering *how, cha
     r->t = t;
     r->h = (tv_heap){.err = err,
                      .name = t->name,
+                     .refuses_bare = how->refuses_bare,
                      .max_steps = how->max_steps ? how->max_steps : 50000000,
                      .arena.limit = how->max_memory ? how->max_memory : (size_t)256 << 20};
     rendering w = {.r = r, .how = how};
@@ -455,8 +456,11 @@ ggl_status llm_template_render(const llm_template *t, const llm_template_params 
     if (is_read != GGL_OK)
         return is_read;
     d.doc = ggl_calloc(own.n_vars, sizeof(llm_json *));
-    const llm_tn_rendering how = {
-        .set = set_documents, .ctx = &d, .max_steps = own.max_steps, .max_memory = own.max_memory};
+    const llm_tn_rendering how = {.set = set_documents,
+                                  .ctx = &d,
+                                  .max_steps = own.max_steps,
+                                  .max_memory = own.max_memory,
+                                  .refuses_bare = own.refuses_bare};
     ggl_status st =
         d.doc ? read_documents(&d, err) : ggl_fail(err, GGL_NOMEM, "out of memory for a template");
     if (st == GGL_OK)

@@ -58,6 +58,7 @@ typedef struct llm_tn_rendering {
     llm_spans
         *given; /* gets the stretches of the text that stem from messages; NULL: nobody asks */
     size_t max_steps, max_memory; /* as those of llm_template_params */
+    bool refuses_bare;
 } llm_tn_rendering;
 
 GGL_NODISCARD ggl_status llm_tn_render(const llm_template *t, const llm_tn_rendering *how,

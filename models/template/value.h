@@ -89,10 +89,13 @@ typedef struct tv_heap {
     int64_t now; /* local time in seconds since 1970; 0: the system is asked */
     os_attempt attempt;
     ggl_status status;
+    bool refuses_bare; /* raise_exception's text is the whole message */
 } tv_heap;
 
 /* Ends the rendering with this error; the message begins with the template's name and line. */
 _Noreturn void llm_tv_fail(tv_heap *h, ggl_status st, const char *fmt, ...) GGL_PRINTF(3, 4);
+/* The same; the message is the text alone. */
+_Noreturn void llm_tv_fail_bare(tv_heap *h, ggl_status st, ggl_str text);
 /* Counts steps; fails beyond the limit. */
 void llm_tv_step(tv_heap *h, size_t n);
 /* Counts the steps of work that goes over n bytes of text and makes no value. */

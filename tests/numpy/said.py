@@ -94,6 +94,18 @@ class Check(late_senses.Check):
             got = [tuple(p) for p in json.loads(done.stdout)] if done.returncode == 0 else done.stderr
             self.tell(f"{name}: Python", got == want, f"{got}, not {want}")
 
+    def named_template(self, kind, flags, path, want):
+        """A text model without a chat template takes one by a flag, as its text or its file, and one such as Whisper has no use for it."""
+        with open(self.at("jinja"), "w", encoding="utf-8") as f:
+            f.write(DEFAULT)
+        model = "-m", self.at("text"), "--mmproj", self.at("ear")
+        for named in ("--chat-template", DEFAULT), ("--chat-template", self.at("jinja")), ("--chat-template-file", self.at("jinja")):
+            got = [i for s in self.json_of(*model, *flags, *named, path)["segments"] for i in s["tokens"]][:8]
+            self.tell(f"{kind}: {' '.join(flags)} {named[0]} {named[1][:9]}", got == want, f"{got}, not {want}")
+        for words, code, said in ((*model, "--chat-template", "none-such"), 1, "there is no chat template 'none-such'"), (("-m", "builtin:words", "--chat-template", "chatml"), 2, "is not asked in a conversation"):
+            done = subprocess.run([self.transcribe, *words, path], capture_output=True, text=True)
+            self.tell(f"refused: {' '.join(words[-2:])}", done.returncode == code and said in done.stderr, done.stderr)
+
     def forms(self, model, path):
         """What the server's forms ask for, and what it answers chats meanwhile."""
         whole = self.json_of(*model, path)
@@ -103,6 +115,12 @@ class Check(late_senses.Check):
                                  ({"response_format": "vtt"}, (200, "WEBVTT")), ({"response_format": "srt"}, (200, "00:00:00,000 -->"))):
                 status, text = self.form(server, "/v1/audio/transcriptions", path, fields)
                 self.tell(f"llm-server: {fields}", (status, want[1] in text.decode()) == (want[0], True), f"{status}: {text}")
+                if status == 400 and len(fields) == 1:
+                    self.tell(f"llm-server: {fields} is at fault", json.loads(text)["error"]["param"] in fields, text)
+            with open(self.at("noise"), "wb") as f:
+                f.write(b"noise" * 20)
+            status, text = self.form(server, "/v1/audio/transcriptions", self.at("noise"), {})
+            self.tell("llm-server: no sound", status == 400 and json.loads(text)["error"]["param"] == "file" and b"no kind of sound that is known here; ffmpeg may know other kinds" in text, text)
             status, text = self.form(server, "/inference", path, {})
             self.tell("llm-server: /inference", status == 200 and json.loads(text)["text"].strip() == whole["text"].strip(), text)
             with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -173,7 +191,10 @@ class Check(late_senses.Check):
             flags = [x for flag in ("language", "prompt") if flag in more for x in ("--" + flag, more[flag])] + ["--translate"] * ("task" in more)
             if asked is None:
                 done = subprocess.run([self.transcribe, "-m", self.at("text"), "--mmproj", self.at("ear"), *flags, path], capture_output=True, text=True)
-                self.tell(f"{kind}: {' '.join(flags)} is refused", done.returncode == 1 and ("takes no prompt" in done.stderr or "chat template" in done.stderr), done.stderr)
+                said = "the model takes no prompt" if "prompt" in more else "the model is asked in a conversation to write down what is said: the file has no chat template"
+                self.tell(f"{kind}: {' '.join(flags)} is refused", done.returncode == 1 and done.stderr.startswith("llm-transcribe: " + said), done.stderr)
+                if "task" in more:
+                    self.named_template(kind, flags, path, self.greedy(text, ear, plain_prompt(more), x))
                 continue
             got = [i for s in self.json_of("-m", self.at("text"), "--mmproj", self.at("ear"), *flags, path)["segments"] for i in s["tokens"]][:8]
             want = self.greedy(text, ear, asked, x)
@@ -224,6 +245,13 @@ class Check(late_senses.Check):
             for k, part in enumerate((x[:at], x[at:])):
                 want = self.greedy(text, ear, "[INST]<__media__>[/INST][TRANSCRIBE]", part)
                 self.tell(f"its part {k + 1}", got[k]["tokens"][:8] == want, f"{got[k]['tokens'][:8]}, not {want}")
+        done = subprocess.run([self.transcribe, *model, "--format", "json", self.wav(x)], capture_output=True, text=True, errors="replace")
+        cut_off = json.loads(done.stdout).get("warnings", [])
+        self.tell("a warning of each part that is cut", len(cut_off) == 2 and all("warning: " + one in done.stderr and one.endswith(", and is cut") for one in cut_off), f"{cut_off}, {done.stderr}")
+        if self.server:
+            with Server([self.server, *model, "-np", "1"]) as server:
+                told = self.posted(server, "/v1/audio/transcriptions", self.wav(x), {"response_format": "json"})
+                self.tell("llm-server: a warning of each part", told.get("warnings") == cut_off, told)
         srt = self.run(self.transcribe, *model, "--format", "srt", self.wav(x))
         self.tell("subtitles", srt.count("-->") == 2, srt)
         later = self.json_of(*model, "--offset", "1", "--duration", "2", self.wav(x))["segments"]
@@ -234,7 +262,8 @@ class Check(late_senses.Check):
         self.speech_alone(model, x, text, ear)
         self.own_section(model, ear.meta, ear.w, self.wav(x[:8000]))
         gguf.write(self.at("ear"), ear.meta, ear.w)
-        for words, said in ((("--offset", "1000"), "the sound ends before 1000 seconds"), (("-c", "8"), "the shortest sound takes"), (("-l", "xx"), "the language 'xx' is not known"),
+        for words, said in ((("--offset", "1000"), "the sound ends before 1000 seconds"), (("-c", "8"), "the shortest sound takes"), (("-l", "xx"), "llm-transcribe: the language 'xx' is not known"),
+                            (("-m", "builtin:words", "-l", "xx"), "llm-transcribe: the model "),
                             (("--word-timestamps", "--format", "json"), "needs a model such as Whisper"), (("--dump", "mel", "-o", self.at("npy")), "is for models such as Whisper"),
                             (("-m", "builtin:words", "--mmproj", self.at("ear")), "hears by itself: leave out --mmproj"), (("-m", "builtin:words", "-c", "9"), "hears by itself: leave out -c"), (("-m", "builtin:shapes", "-mm", "builtin:shapes-eye"), "makes no rows of sounds")):
             done = subprocess.run([self.transcribe, *model[: 0 if "-m" in words else 4 if "-c" in words else 6], *words, self.wav(x)], capture_output=True, text=True)
@@ -268,6 +297,7 @@ class Check(late_senses.Check):
         for section, words, said in (('prompt "{{ sound }}{{- prompt | upper -}}"', ("--prompt", "Tool"), None), ('prompt "{{ sound }}"', ("--prompt", "Tool"), "takes no prompt"),
                                      ('prompt "{{ sound }} prompt }}"', ("--prompt", "Tool"), "takes no prompt"),
                                      ('prompt "{{ sound }} of any language"', ("-l", "de"), "the model is not told the language"), ('prompt "{{ sound }}{{language_name}}"', ("-l", "de"), None),
+                                     ('prompt "{{ sound }}{% if task == \'translate\' %}{{ raise_exception(\'only \' ~ task) }}{% endif %}"', ("--translate",), "llm-transcribe: only translate\n"),
                                      ('prompt "{{ sound }}{{ sound }}"', (), "the speech section shows the sound 2 times, and not once"), ('prompt "say it"', (), "the speech section shows the sound 0 times")):
             gguf.write(self.at("ear"), meta | {"general.descriptor": begin + "speech:\n  " + section + "\n\nconvert " + rest.split("convert ", 1)[1]}, w)
             done = subprocess.run([self.transcribe, *model, *words, path], capture_output=True, text=True, errors="replace")
@@ -292,7 +322,7 @@ class Check(late_senses.Check):
             ok = got["text"].strip() == want[0] and got["language"] == ({"german": "de", "filipino": "fil"}.get(want[1], want[1]))
             self.tell(f"{name}: {''.join(words)}", ok, f"{got['text']!r}, {got['language']}, not {want}")
             if want[1] == "filipino":
-                for language, said in ("fil", None), ("sw", "the model writes down no Swahili"):
+                for language, said in ("fil", None), ("sw", "the model does not know the language Swahili"):
                     done = subprocess.run([self.transcribe, "-m", self.at("text"), "--mmproj", folder, "-l", language, path], capture_output=True, text=True)
                     self.tell(f"{name}: -l {language}", (done.returncode == 0) == (said is None) and (said or "") in done.stderr, done.stderr)
             if self.server and want[1]:

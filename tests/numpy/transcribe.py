@@ -666,6 +666,13 @@ def mistakes(a):
     # a sound that cannot be read leaves the others as they are
     tell([*model, *quick, "--output-dir", ".", "--format", "vtt", "s.wav", "text.wav", "silence.wav"], 1, "1 of 3 sounds could not be written down",
          lambda s: not os.path.exists(at("text.vtt")) and os.path.exists(at("s.vtt")) and os.path.exists(at("silence.vtt")))
+    # nor does one that is missing, also as the first
+    for name in ("s.vtt", "silence.vtt"):
+        os.unlink(at(name))
+    tell([*model, *quick, "--output-dir", ".", "--format", "vtt", "lost.wav", "s.wav", "gone.wav", "silence.wav"], 1, "2 of 4 sounds could not be written down",
+         lambda s: not os.path.exists(at("lost.vtt")) and os.path.exists(at("s.vtt")) and os.path.exists(at("silence.vtt")))
+    tell([*model, *quick, "lost.wav", "s.wav"], 1, "lost.wav: No such file", lambda s: len(s) > 0)
+    tell([*model, *quick, "lost.wav"], 1, "lost.wav: No such file")
     tell([*model, *quick, "--output-dir", ".", "--format", "json", "s.wav", "silence.wav"], 0, "", lambda s: json.load(open(at("s.json"))) == pieces and os.path.exists(at("silence.json")))
     shutil.rmtree(folder)
     print(f"mistakes {'ok' if not failed else 'FAILED'}")

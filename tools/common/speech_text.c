@@ -179,7 +179,20 @@ void speech_text_piece(speech_text *o, const llm_speech *piece) {
     fflush(o->to);
 }
 
+void speech_text_warn(speech_text *o, const char *text) {
+    if (!o->warnings.to && !ggl_os_memory_stream_open(&o->warnings)) {
+        o->failed = true;
+        return;
+    }
+    if (o->warnings.n > 0)
+        fputs(", ", o->warnings.to);
+    json_put_string(o->warnings.to, text, strlen(text));
+    o->failed |= !ggl_os_memory_stream_count(&o->warnings);
+}
+
 void speech_text_end(speech_text *o, double duration) {
+    if (o->warnings.to)
+        o->failed |= !ggl_os_memory_stream_close(&o->warnings);
     FILE *to = o->to;
     lines_end(&o->lines);
     o->failed |= o->lines.failed;
@@ -203,15 +216,19 @@ void speech_text_end(speech_text *o, double duration) {
         if (o->has_usage)
             fprintf(to, ",\n  \"usage\": {\"type\": \"duration\", \"seconds\": %lld}",
                     speech_text_seconds(seconds));
-        if (*o->warning) {
-            fputs(",\n  \"warnings\": [", to);
-            json_put_string(to, o->warning, strlen(o->warning));
-            fputs("]", to);
-        }
+        if (o->warnings.n > 0)
+            fprintf(to, ",\n  \"warnings\": [%s]", o->warnings.text);
         fputs("\n}\n", to);
     }
     ggl_free(o->text);
     free(o->words.text);
     o->words = (os_memory_stream){0};
     o->text = NULL;
+}
+
+void speech_text_fini(speech_text *o) {
+    if (o->warnings.to)
+        (void)ggl_os_memory_stream_close(&o->warnings);
+    free(o->warnings.text);
+    o->warnings = (os_memory_stream){0};
 }

@@ -27,8 +27,9 @@ typedef struct speech_text {
     char *text; /* JSON: of all pieces */
     size_t n_text, cap_text;
     os_memory_stream words; /* the list of words; it is open if there are any */
-    char warning[128];      /* JSON: what is wrong with the sound; "": nothing */
-    bool failed;            /* out of memory */
+    os_memory_stream
+        warnings; /* what is wrong, as strings of JSON with commas between them; speech_text_end closes it */
+    bool failed; /* out of memory */
 } speech_text;
 
 void speech_text_begin(speech_text *o);
@@ -39,7 +40,10 @@ void speech_text_window(speech_text *o, double seconds);
 void speech_text_piece(speech_text *o, const llm_speech *piece);
 /* Returns how many seconds OpenAI counts of a sound: each that has begun. */
 long long speech_text_seconds(double seconds);
+/* JSON: adds to what is wrong with the sound, or with its text. */
+void speech_text_warn(speech_text *o, const char *text);
 /* duration: of the sound, in seconds; less than 0: it is not known. */
 void speech_text_end(speech_text *o, double duration);
+void speech_text_fini(speech_text *o);
 
 #endif

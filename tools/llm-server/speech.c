@@ -49,6 +49,7 @@ static void free_job(speech_job *j) {
     if (j->written.to)
         (void)ggl_os_memory_stream_close(&j->written);
     free(j->written.text);
+    speech_text_fini(&j->out);
     server_release(j->s); /* which may be freed now */
     ggl_free(j);
 }
@@ -66,9 +67,11 @@ static void put(speech_job *j, const char *s, size_t n) {
 
 /* Writes what is wrong with the sound, if anything, as the last member of an object. */
 static void put_warnings(const speech_job *j, llm_json_out *out) {
-    const ggl_str text = {j->out.warning, strlen(j->out.warning)};
-    if (text.n > 0)
-        llm_json_format(out, ", 'warnings': [%.*s]", LLM_JSON_STR(text));
+    if (j->out.warnings.n > 0) {
+        llm_json_put_text(out, ", \"warnings\": [");
+        llm_json_put_text(out, j->out.warnings.text);
+        llm_json_put_text(out, "]");
+    }
 }
 
 static void put_event(speech_job *j, const char *type, const char *member, ggl_str text,
@@ -112,11 +115,11 @@ static void fail(speech_job *j, ggl_status st, const ggl_error *err) {
                    "shorter one, or allow more time"};
     static const api_error ends = {
         .status = 503, .type = "overloaded", .message = "the server is ending"};
-    /* a sound that was refused, unless the words are about another field, or the task */
-    const char *param = st == GGL_USAGE && strstr(err->msg, "language")                ? "language"
+    /* the library names the sound if that is at fault */
+    const char *param = !err                                                             ? NULL
+                        : strncmp(err->msg, SOUND_NAME ": ", sizeof SOUND_NAME + 1) == 0 ? "file"
+                        : st == GGL_USAGE && strstr(err->msg, "language")              ? "language"
                         : st == GGL_UNSUPPORTED && strstr(err->msg, "takes no prompt") ? "prompt"
-                        : st == GGL_USAGE && strstr(err->msg, "translates nothing")    ? NULL
-                        : st == GGL_FORMAT || st == GGL_UNSUPPORTED || st == GGL_USAGE ? "file"
                                                                                        : NULL;
     const api_error e = api_error_of(st, err, param);
     /* who is gone reads nothing of what is said here */
@@ -236,10 +239,10 @@ static void on_language(void *user, const char *code) {
 
 static void on_warn(void *user, const char *text) {
     speech_job *j = user;
-    char line[sizeof j->request + sizeof j->out.warning];
+    char line[sizeof j->request + 256];
     snprintf(line, sizeof line, "%s %s", j->request, text);
     models_warn(model_table(j->s->model_row), line);
-    snprintf(j->out.warning, sizeof j->out.warning, "%s", text);
+    speech_text_warn(&j->out, text);
 }
 
 /* Ends what is written. */
@@ -282,7 +285,8 @@ static void transcribe(turn *t) {
                                .trims = true};
         speech_text_begin(&j->out);
         speech_text_window(&j->out, p.offset);
-        st = s->facts.hears ? llm_transcribe(s->ctx, "file", &p, &err) : speech_run(s, t, &p, &err);
+        st = s->facts.hears ? llm_transcribe(s->ctx, SOUND_NAME, &p, &err)
+                            : speech_run(s, t, &p, &err);
         const ggl_status closed = close_text(j, j->lacks_room || st == GGL_OK ? &err : NULL);
         st = closed == GGL_OK ? st : closed;
     }

@@ -104,5 +104,5 @@ static void leave(void *ctx) {
 ggl_status speech_run(server *s, turn *t, const llm_transcribe_params *p, ggl_error *err) {
     speaker of = {s, t};
     const llm_transcribe_way way = {.run = run, .enter = enter, .leave = leave, .ctx = &of};
-    return llm_transcribe_by(s->ctx, "file", p, &way, err);
+    return llm_transcribe_by(s->ctx, SOUND_NAME, p, &way, err);
 }

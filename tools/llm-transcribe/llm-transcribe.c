@@ -6,6 +6,7 @@
 
 #include "common/npy.h"
 #include "common/open_context.h"
+#include "common/open_template.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -60,7 +61,8 @@ static int open_model(job *j) {
     const options *o = &j->o;
     j->opening = open_options_opening(&j->o.open);
     j->opening.cancelled = is_stopped;
-    j->opening.no_chat = false; /* of a text model with an ear */
+    j->opening.no_chat =
+        open_options_names_template(&j->o.open); /* open_template opens that of a text model */
     llm_session_params *sp = &j->opening.session;
     sp->n_slots = o->tokens || o->dump ? 1 : most_texts(o);
     sp->n_rows = larger(sp->n_slots, 16);
@@ -177,11 +179,27 @@ static int check_paths(const void *ctx) {
         {"the sound", is_file ? o->sounds.s[0] : NULL, .needed = true},
     };
     int code = tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
-    for (size_t k = 0; k < o->sounds.n && code < 0; k++) {
-        const tool_path sound = {"the sound", o->sounds.s[k], .needed = true};
-        code = strcmp(o->sounds.s[k], "-") == 0 ? -1 : tool_check_paths(TOOL, &sound, 1);
-    }
     return code < 0 && o->folder && o->sounds.n > 0 ? check_folder(o) : code;
+}
+
+/* Opens the chat template that was named, by which a text model with an ear is asked. */
+static int open_template(const job *j) {
+    enum { MOST_TEMPLATE = 4 << 20 };
+    ggl_error err = {0};
+    ggl_status st = GGL_OK;
+    if (!open_options_names_template(&j->o.open))
+        return -1;
+    if (reads_sound(j))
+        return tool_error(TOOL, 2, "%s is not asked in a conversation: leave out --chat-template",
+                          j->opening.path);
+    const template_choice choice = {j->o.open.template_file, j->opening.params.chat_template,
+                                    MOST_TEMPLATE};
+    llm_chat *chat = NULL;
+    const int code =
+        tool_open_template(&chat, TOOL, &choice, llm_model_file(llm_opened_model(j->ctx)),
+                           llm_opened_tokenizer(j->ctx), &st, &err);
+    llm_opened_set_chat(j->ctx, chat);
+    return code < 0 && st != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg) : code;
 }
 
 /* What --mmproj names may be an eye alone, or of no use. */
@@ -218,6 +236,8 @@ static int prepare(job *j) {
         code = open_model(j);
     if (code < 0)
         code = check_model(j);
+    if (code < 0)
+        code = open_template(j);
     if (code < 0)
         code = tool_open_weights(j->ctx, TOOL, &j->opening, NULL, NULL);
     if (code < 0)
@@ -260,7 +280,7 @@ static void on_note(void *user, const char *text) {
 static void on_warn(void *user, const char *text) {
     job *j = user;
     tool_warning(TOOL, "%s", text);
-    snprintf(j->out.warning, sizeof j->out.warning, "%s", text);
+    speech_text_warn(&j->out, text);
 }
 
 static llm_transcribe_params params_of(job *j) {
@@ -301,7 +321,7 @@ static llm_transcribe_params params_of(job *j) {
                                    .user = j};
 }
 
-/* Reports why a sound could not be written down. Returns an exit code. */
+/* Reports why a sound could not be written down; the library names the sound if that is at fault. Returns an exit code. */
 static int tell(job *j, const char *sound, ggl_status st, const ggl_error *err) {
     if (is_stopped(NULL))
         return process_stop_code();
@@ -310,10 +330,10 @@ static int tell(job *j, const char *sound, ggl_status st, const ggl_error *err) 
                    ? tool_error(TOOL, 1, "%s: cannot be written: %s", j->path, strerror(j->lost))
                    : 1;
     const char *name = strcmp(sound, "-") == 0 ? "standard input" : sound;
-    const bool is_named = strstr(err->msg, name) == err->msg;
-    j->is_bad = st != GGL_USAGE && st != GGL_NOMEM;
-    return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s%s%s", is_named ? "" : name,
-                      is_named ? "" : ": ", err->msg);
+    const size_t n = strlen(name);
+    const bool is_named = strncmp(err->msg, name, n) == 0 && err->msg[n] == ':';
+    j->is_bad = is_named && st != GGL_USAGE && st != GGL_NOMEM;
+    return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err->msg);
 }
 
 /* Says how long it took. */
@@ -348,6 +368,7 @@ static int transcribe(job *j, const char *sound) {
     hears_pipe = false;
     progress_end();
     speech_text_end(&j->out, j->duration);
+    speech_text_fini(&j->out);
     if (st == GGL_OK)
         tell_speed(j, ggl_os_seconds() - begin);
     if (st != GGL_OK)

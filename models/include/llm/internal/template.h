@@ -38,6 +38,7 @@ typedef struct llm_template_params {
     size_t max_steps; /* 0: 50 million; about one for each operation and 16 bytes of text */
     size_t
         max_memory; /* bytes of all values and text ever made, not only of live ones; 0: 256 MiB */
+    bool refuses_bare; /* the message of raise_exception is its text, without the template's name */
 } llm_template_params;
 
 /* Parses a template; `name` is for messages ("NAME:LINE: .."), and is copied, as is the text.
