@@ -61,6 +61,7 @@ struct llm_context {
     struct llm_voice *voice; /* finds speech for llm_transcribe; NULL: none was wanted yet */
     struct llm_eye *eye;     /* NULL: it sees no pictures */
     bool eye_left_out;       /* the one that came with the model is of no use */
+    ggl_error why_no_eye;    /* why that one was left out or not opened; msg "": none came */
     llm_shown *shown;        /* [n_shown]: what llm_chat_see has shown, which is held */
     size_t n_shown, cap_shown;
     llm_placement *

@@ -20,7 +20,9 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for sound");
 }
 
-static ggl_status does_not_hear(ggl_error *err) {
+static ggl_status does_not_hear(const llm_context *c, ggl_error *err) {
+    if (*llm_sense_lack(c))
+        return ggl_fail(err, GGL_UNSUPPORTED, "the model hears no sounds: %s", llm_sense_lack(c));
     return ggl_fail(err, GGL_UNSUPPORTED,
                     "the model does not hear: its descriptor has no input from sound, and it was "
                     "opened without an ear (mmproj)");
@@ -229,7 +231,7 @@ bool llm_finds_speech(const llm_model *m) {
 ggl_status llm_context_open_voice(llm_context *c, const char *path, ggl_error *err) {
     const llm_arch_sound *how = c->stages ? llm_stages_sound(c->stages) : llm_eye_sound(c->eye);
     if (!how)
-        return does_not_hear(err);
+        return does_not_hear(c, err);
     if (c->voice && strcmp(llm_voice_path(c->voice), path) != 0) {
         llm_voice_close(c->voice);
         c->voice = NULL;
@@ -432,7 +434,7 @@ ggl_status llm_hearing_open(hearing *h, llm_context *c, const char *path,
     const hearing_input in = {c->stages ? llm_stages_sound(c->stages) : NULL,
                               c->stages ? llm_stages_n_input(c->stages) : 0,
                               c->stages ? llm_stages_n_most(c->stages) : 0};
-    return in.how ? llm_hearing_open_as(h, c, &in, path, p, err) : does_not_hear(err);
+    return in.how ? llm_hearing_open_as(h, c, &in, path, p, err) : does_not_hear(c, err);
 }
 
 void llm_hearing_close(hearing *h) {

@@ -199,6 +199,10 @@ const llm_arch_sound *llm_eye_sound(const llm_eye *e) {
     return NULL;
 }
 
+const char *llm_sense_lack(const llm_context *c) {
+    return c->eye ? c->eye->why_not.msg : c->why_no_eye.msg;
+}
+
 ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind, llm_eye **out,
                         ggl_error *err) {
     const llm_eye_kind *has = c->eye ? c->eye->kind : NULL;
@@ -207,6 +211,9 @@ ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind, llm_eye 
         *out = e->kind == kind ? e : NULL;
     if (*out)
         return GGL_OK;
+    if (*llm_sense_lack(c))
+        return ggl_fail(err, GGL_UNSUPPORTED, "the model %s no %ss: %s", kind->senses, kind->what,
+                        llm_sense_lack(c));
     return has ? ggl_fail(err, GGL_UNSUPPORTED,
                           "the model was opened with an %s, which %s %ss and %s no %ss: %s",
                           has->organ, has->senses, has->what, kind->senses, kind->what,

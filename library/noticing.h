@@ -37,6 +37,8 @@ extern const llm_eye_kind llm_eye_pictures, llm_eye_sounds;
 struct llm_eye {
     struct llm_eye *other; /* the ear beside an eye; NULL: none, or this is it */
     const llm_eye_kind *kind;
+    ggl_error
+        why_not; /* why the other half of its file is not open; msg "": there is none, or it is */
     llm_model *model;
     llm_arch_rows_of rows[LLM_ARCH_MAX_SOURCES];
     int n_rows, input;
@@ -55,6 +57,8 @@ struct llm_eye {
     void *cancelled_ctx;
 };
 
+/* Returns why something that came with the model, an eye, an ear or both, is not open; "": nothing such. */
+const char *llm_sense_lack(const llm_context *c);
 /* Looking and listening begin with this, which finds the eye or the ear. GGL_UNSUPPORTED: the model was not opened with one of this kind; *out is then NULL. */
 GGL_NODISCARD ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind, llm_eye **out,
                                       ggl_error *err);

@@ -24,6 +24,20 @@ static void tell_of_loading(const llm_context *c, const llm_open_params *p) {
     }
 }
 
+/* Opens what a folder or a built-in model sees or hears with, too, or notes why it does not. */
+static void find_eye(llm_opening *o, ggl_error *why) {
+    char text[sizeof why->msg + 100];
+    o->params.mmproj = llm_eye_of(o->path, why);
+    o->mmproj_came = o->params.mmproj != NULL;
+    if (o->params.mmproj || !why->msg[0])
+        return;
+    why->msg[strcspn(why->msg, "\n")] = '\0';
+    o->why_no_eye = why->msg;
+    snprintf(text, sizeof text, "an eye or ear of this folder is not opened: %s", why->msg);
+    if (o->params.note)
+        o->params.note(o->params.user, text);
+}
+
 /* o: what is opened, and the params. */
 static ggl_status open_with(llm_context *c, llm_opening *o, llm_opened until, ggl_error *err) {
     const bool runs = until == LLM_OPENED_ALL; /* else a question about the model: see llm_plan */
@@ -34,8 +48,11 @@ static ggl_status open_with(llm_context *c, llm_opening *o, llm_opened until, gg
     o->session.n_slots = p->n_parallel > 1 ? p->n_parallel : 1;
     o->chooses_slots = p->n_parallel <= 0;
     o->session.n_rows = o->session.n_slots > ROWS ? o->session.n_slots : ROWS;
-    if (!p->mmproj)
-        o->params.mmproj = llm_builtin_eye(o->path);
+    ggl_error why = {0};
+    if (p->mmproj && !*p->mmproj)
+        o->params.mmproj = NULL;
+    else if (!p->mmproj && until >= LLM_OPENED_SESSION)
+        find_eye(o, &why);
     ggl_status st = llm_context_open(c, o, until, err);
     if (st == GGL_OK && runs) {
         tell_of_loading(c, p);

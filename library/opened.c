@@ -181,6 +181,10 @@ void llm_context_note_facts(llm_context *c) {
                                                  : llm_placement_text(c->placement)};
 }
 
+const char *llm_opened_lack(const llm_context *c) {
+    return llm_sense_lack(c);
+}
+
 const llm_facts *llm_context_facts(const llm_context *c) {
     return &c->facts;
 }

@@ -339,8 +339,10 @@ static bool leave_eye_out(llm_context *c, const llm_open_parts *o, ggl_status wh
     if (!o->how->mmproj_came || is_sized || is_adapted ||
         (why != GGL_UNSUPPORTED && why != GGL_NOT_FOUND && why != GGL_FORMAT))
         return false;
-    snprintf(text, sizeof text, "the model %s: %.*s", llm_eye_lack(c->eye, o->how->params.mmproj),
-             (int)strcspn(err->msg, "\n"), err->msg);
+    c->why_no_eye = *err;
+    c->why_no_eye.msg[strcspn(err->msg, "\n")] = '\0';
+    snprintf(text, sizeof text, "the model %s: %s", llm_eye_lack(c->eye, o->how->params.mmproj),
+             c->why_no_eye.msg);
     if (c->eye)
         llm_model_set_marks(c->model, NULL);
     llm_eye_close(c->eye);
@@ -393,6 +395,8 @@ static ggl_status open_eye(llm_context *c, const llm_open_parts *o, ggl_error *e
     char size[2][SIZE_TEXT];
     const char *const sizes[2] = {size[0], size[1]};
     const size_t n_sizes = put_sizes(size, o);
+    if (o->how->why_no_eye && !c->why_no_eye.msg[0])
+        (void)ggl_fail(&c->why_no_eye, GGL_UNSUPPORTED, "%s", o->how->why_no_eye);
     if (!o->how->params.mmproj || c->eye || c->eye_left_out)
         return GGL_OK;
     l.path = o->how->params.mmproj;

@@ -68,6 +68,8 @@ typedef struct llm_opening {
         image_tokens_for_all; /* they are for several models: an eye that sees all pictures in sizes of its own is opened without them, with a note */
     bool
         mmproj_came; /* it came with the model, without being asked for: one that cannot be used is left out, with a note */
+    const char *
+        why_no_eye; /* why the eye that comes with the model is not in params.mmproj; NULL: there is none, or it is */
     /* The eye has backends of its own, so that one thread may show pictures (llm_see) while another one runs the session; and no mark in a
      * text stands for a picture: llm_seen_tokens gives the tokens of one. */
     bool sees_apart;
@@ -165,6 +167,8 @@ llm_model *llm_opened_model(const llm_context *c);
 const llm_tokenizer *llm_opened_tokenizer(const llm_context *c); /* NULL also: there is none */
 const ggl_error *llm_opened_why_no_tokenizer(const llm_context *c);
 llm_chat *llm_opened_chat(const llm_context *c);
+/* Why an eye or an ear that came with the model is not open; "": none came, or it is. */
+const char *llm_opened_lack(const llm_context *c);
 void llm_opened_set_chat(llm_context *c, llm_chat *chat); /* which the context then owns */
 llm_placement *llm_opened_placement(const llm_context *c);
 /* Copies of the model: 1, or with the split "copies" one for each device. Copy 0 has the placement and the session of the context. */

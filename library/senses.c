@@ -168,6 +168,12 @@ const char *llm_eye_lack(const llm_eye *e, const char *mmproj) {
                              : "hears no sounds";
 }
 
+/* Keeps the first line of why the other half of the file is not open. */
+static void keep_why(llm_eye *e, const ggl_error *why) {
+    e->why_not = *why;
+    e->why_not.msg[strcspn(e->why_not.msg, "\n")] = '\0';
+}
+
 /* Opens the ear beside an eye. One whose kind is not known is left out. */
 static ggl_status open_ear(llm_eye *e, const llm_loading *of, ggl_error *err) {
     llm_loading l = *of;
@@ -187,8 +193,8 @@ static ggl_status open_ear(llm_eye *e, const llm_loading *of, ggl_error *err) {
     ggl_free(ear);
     if (st != GGL_NOT_FOUND && st != GGL_UNSUPPORTED && st != GGL_OK)
         return ggl_pass(err, &why);
-    snprintf(text, sizeof text, "the model hears no sounds: %.*s", (int)strcspn(why.msg, "\n"),
-             why.msg);
+    keep_why(e, &why);
+    snprintf(text, sizeof text, "the model hears no sounds: %s", e->why_not.msg);
     if (of->note)
         of->note(of->ctx, text);
     return GGL_OK;
@@ -201,8 +207,8 @@ static bool open_ear_alone(llm_eye *e, const llm_loading *of, const ggl_error *w
     l.model.ear = true;
     if (open_one(e, &l, NULL) != GGL_OK || e->kind != &llm_eye_sounds)
         return false;
-    snprintf(text, sizeof text, "the model sees no pictures: %.*s", (int)strcspn(why->msg, "\n"),
-             why->msg);
+    keep_why(e, why);
+    snprintf(text, sizeof text, "the model sees no pictures: %s", e->why_not.msg);
     if (of->note)
         of->note(of->ctx, text);
     return true;

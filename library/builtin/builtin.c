@@ -4,6 +4,7 @@
 
 #include "builtin_model.h"
 #include "ggl/internal/nearest.h"
+#include "llm/internal/convert.h"
 
 #define BEFORE  "builtin:"
 #define EYE     BEFORE "shapes-eye"
@@ -45,4 +46,9 @@ bool llm_builtin_find(const char *name, llm_builtin *out) {
 const char *llm_builtin_eye(const char *path) {
     llm_builtin b = {0};
     return path && llm_builtin_find(path, &b) ? b.eye : NULL;
+}
+
+const char *llm_eye_of(const char *model, ggl_error *why) {
+    const char *built_in = llm_builtin_eye(model);
+    return built_in ? built_in : model && llm_convert_finds_eye(model, why) ? model : NULL;
 }

@@ -24,4 +24,8 @@ const char *llm_builtin_eye(const char *path);
 /* Fails with all names, and the one that is meant, for a name that begins with "builtin:" and is none. */
 GGL_INTERNAL_API ggl_status llm_builtin_refuse(const char *name, ggl_status status, ggl_error *err);
 
+/* Returns the eye or ear that comes with a model that is there: the built-in one of a built-in model, or a folder itself; NULL: none. *why: why that of a folder is not used; may
+ * be NULL. */
+const char *llm_eye_of(const char *model, ggl_error *why);
+
 #endif

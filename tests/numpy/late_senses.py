@@ -274,6 +274,9 @@ class Check:
         strange = self.write_folder({**line, "config": {**line["config"], "audio_config": {**line["config"]["audio_config"], "activation_function": "strange"}}}, False)
         done = subprocess.run([self.cli, "-m", strange, "-p", "ab", "-n", "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="backslashreplace")
         self.tell(f"{name}: an ear that is left out", done.returncode == 0 and "the model hears no sounds: " in done.stderr and "pictures" not in done.stderr, done.stderr.strip())
+        done = subprocess.run([self.cli, "-m", strange, "-p", "ab", "-n", "1", "--audio", path], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="backslashreplace")
+        last = done.stderr.splitlines()[-1] if done.stderr else ""
+        self.tell(f"{name}: the error of one that is left out", done.returncode == 1 and "the model hears no sounds: " in last and "activation" in last, done.stderr.strip())
         shutil.rmtree(folder)
 
     def served(self, name, model, tower, path, texts, counts):

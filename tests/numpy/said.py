@@ -7,6 +7,7 @@
 Exit code 0, 1.
 """
 import argparse
+import base64
 import concurrent.futures
 import json
 import os
@@ -85,14 +86,41 @@ class Check(late_senses.Check):
                 got = self.posted(server, where, path, fields)
                 self.tell(f"{name}: llm-server", [(s["text"], s["tokens"]) for s in got["segments"]] == want, f"{got}, not {want}")
         if self.library:
-            code = ("import json, sys, ggml_lite\nm = ggml_lite.Model(sys.argv[1], **json.loads(sys.argv[3]))\n"
-                    "print(json.dumps([[p.text, list(p.tokens)] for p in m.transcribe(sys.argv[2], **json.loads(sys.argv[4]))]))")
-            more = {"mmproj": model[3] if len(model) > 2 else model[1]}
+            more = {"mmproj": model[3]} if len(model) > 2 else {}
             how = {f: ask[f] for f in ("language", "prompt") if f in ask} | ({"translate": True} if ask.get("task") == "translate" else {})
-            env = dict(os.environ, PYTHONPATH=os.path.join(HERE, "../../python/src"), GGML_LITE_LIBRARY=self.library)
-            done = subprocess.run([sys.executable, "-c", code, model[1], path, json.dumps(more), json.dumps(how)], capture_output=True, text=True, env=env)
+            done = self.python(model[1], path, json.dumps(more), json.dumps(how))
             got = [tuple(p) for p in json.loads(done.stdout)] if done.returncode == 0 else done.stderr
             self.tell(f"{name}: Python", got == want, f"{got}, not {want}")
+
+    def python(self, *words):
+        """Runs a program: of a model, a sound, and how it is opened and written down as JSON."""
+        code = ("import json, sys, ggml_lite\nm = ggml_lite.Model(sys.argv[1], **json.loads(sys.argv[3]))\n"
+                "print(json.dumps([[p.text, list(p.tokens)] for p in m.transcribe(sys.argv[2], **json.loads(sys.argv[4]))]))")
+        env = dict(os.environ, PYTHONPATH=os.path.join(HERE, "../../python/src"), GGML_LITE_LIBRARY=self.library)
+        return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, env=env)
+
+    def left_out(self):
+        """An ear that came with its folder and is refused: what needs it repeats why."""
+        line = next(x for x in lines() if x["name"] == "voxtral-realtime")
+        folder = self.write_model({**line, "config": {**line["config"], "audio_config": {**line["config"]["audio_config"], "activation_function": "strange"}}})
+        path, why = self.write_medium("sound", [9234]), "an activation that is not Voxtral Realtime's"
+        for sounds in (path,), (path, path):
+            done = subprocess.run([self.transcribe, "-m", folder, *sounds], capture_output=True, text=True)
+            last = done.stderr.splitlines()[-1]
+            self.tell(f"left out: llm-transcribe, {len(sounds)} sounds", done.returncode == 1 and "hears no sounds: " in last and why in last, done.stderr)
+        if self.server:
+            with open(path, "rb") as f:
+                sound = base64.b64encode(f.read()).decode()
+            chat = {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": sound, "format": "wav"}}]}]}
+            with Server([self.server, "-m", folder]) as server:
+                for status, text in self.form(server, "/v1/audio/transcriptions", path, {}), (lambda got: (got[0], got[2]))(server.post("/v1/chat/completions", chat)):
+                    message = json.loads(text)["error"]["message"]
+                    self.tell(f"left out: llm-server, {status}", status in (400, 501) and "the model hears no sounds: " in message and why in message, text)
+        for more, said in ((({}), "the model hears no sounds: "), ({"mmproj": ""}, "opened without an ear")) if self.library else ():
+            done = self.python(folder, path, json.dumps(more), "{}")
+            last = done.stderr.splitlines()[-1]
+            self.tell(f"left out: Python, {more}", done.returncode == 1 and said in last and (why in last) == (not more), done.stderr)
+        shutil.rmtree(folder)
 
     def named_template(self, kind, flags, path, want):
         """A text model without a chat template takes one by a flag, as its text or its file, and one such as Whisper has no use for it."""
@@ -407,7 +435,7 @@ def main():
                 check.line(line)
         for name, run in (("voxtral", lambda: check.ear("voxtral", ("[TRANSCRIBE]", "[INST]", "[/INST]"), None, voxtral_prompt)),
                           ("ultravox", lambda: check.ear("ultravox", ("<|user|>", "<|assistant|>"), DEFAULT, plain_prompt)),
-                          ("qwen2a", lambda: check.ear("qwen2a", ("<|user|>", "<|assistant|>"), DEFAULT, plain_prompt)), ("parts", check.parts), ("answers", check.answers)):
+                          ("qwen2a", lambda: check.ear("qwen2a", ("<|user|>", "<|assistant|>"), DEFAULT, plain_prompt)), ("parts", check.parts), ("left-out", check.left_out), ("answers", check.answers)):
             if not a.names or name in a.names:
                 run()
     finally:

@@ -157,8 +157,7 @@ int tool_hub_get(const char *tool, hub_options *o, const char **model) {
 }
 
 const char *tool_eye_of(const char *model, ggl_error *why) {
-    const char *built_in = llm_builtin_eye(model);
-    return built_in ? built_in : model && llm_convert_finds_eye(model, why) ? model : NULL;
+    return llm_eye_of(model, why);
 }
 
 int tool_hub_get_seeing(const char *tool, hub_options *o, const char **model, const char **eye) {
@@ -166,14 +165,14 @@ int tool_hub_get_seeing(const char *tool, hub_options *o, const char **model, co
     const int code = get(tool, o, model, wants);
     if (code >= 0 || !wants)
         return code;
-    ggl_error why = {0};
-    *eye = o->eye ? o->eye : tool_eye_of(*model, &why);
+    ggl_error *why = &o->why_no_eye;
+    *eye = o->eye ? o->eye : tool_eye_of(*model, why);
     if (*eye && *eye == *model)
         tool_say(tool,
                  "%s: the eye or ear of this folder is opened, too; --no-mmproj leaves it out",
                  *model);
-    else if (why.msg[0])
-        tool_note(tool, "an eye or ear of this folder is not opened: %s", why.msg);
+    else if (why->msg[0])
+        tool_note(tool, "an eye or ear of this folder is not opened: %s", why->msg);
     o->eye_came = *eye != NULL;
     return code;
 }

@@ -22,6 +22,8 @@ typedef struct hub_options {
     char *path
         [2]; /* of the model and of the draft model; set by tool_hub_get and tool_hub_get_draft */
     bool no_eye;
+    ggl_error
+        why_no_eye; /* set by tool_hub_get_seeing: why that of a folder is not opened; msg "": nothing such */
     bool eye_came; /* set by tool_hub_get_seeing: the eye was not asked for */
     char *eye;     /* of the model, in a repository that has one; set by tool_hub_get_seeing */
 } hub_options;
@@ -55,8 +57,7 @@ int tool_hub_get(const char *tool, hub_options *o, const char **model);
 /* The same for a model that may see: if the repository or the folder has an eye, or the built-in model, *eye becomes its path or name, unless it is set
  * already, or --no-mmproj is given. */
 int tool_hub_get_seeing(const char *tool, hub_options *o, const char **model, const char **eye);
-/* Returns the eye that comes with a model that is there: the built-in one of a built-in model, or a folder itself; NULL: none. *why: why that of a
- * folder is not used; may be NULL. */
+/* llm_eye_of. */
 const char *tool_eye_of(const char *model, ggl_error *why);
 /* Does the same for the draft model of -hfd. */
 int tool_hub_get_draft(const char *tool, hub_options *o, const char **draft);

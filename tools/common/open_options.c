@@ -227,6 +227,7 @@ llm_opening open_options_opening(open_options *o) {
     how.params.n_place = o->place.n;
     how.place_regex = (place_rule_texts){o->place_regex.s, o->place_regex.n};
     how.mmproj_came = how.mmproj_came || o->hub.eye_came;
+    how.why_no_eye = o->hub.why_no_eye.msg[0] ? o->hub.why_no_eye.msg : NULL;
     how.params.user = (void *)(uintptr_t)how.path; /* of tool_load_note */
     how.placement_note = print_note;
     how.measured = print_measured;

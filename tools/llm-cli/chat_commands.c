@@ -357,9 +357,12 @@ static chat_next do_media(chat *c, const char *argument, bool sound) {
     if (!*argument)
         return wants(sound ? "audio" : "image", "FILE");
     if (!llm_context_facts(c->ctx)->hears && !llm_context_facts(c->ctx)->sees) {
-        (void)tool_error(TOOL, 0,
-                         sound ? "/audio needs the model's ear: llm-cli --mmproj FILE"
-                               : "/image needs the model's eye: llm-cli --mmproj FILE");
+        const char *lack = llm_opened_lack(c->ctx);
+        (void)(*lack ? tool_error(TOOL, 0, "the model %s: %s",
+                                  sound ? "hears no sounds" : "sees no pictures", lack)
+                     : tool_error(TOOL, 0,
+                                  sound ? "/audio needs the model's ear: llm-cli --mmproj FILE"
+                                        : "/image needs the model's eye: llm-cli --mmproj FILE"));
         return CHAT_READ;
     }
     char *path = path_of(argument);

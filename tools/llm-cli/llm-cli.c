@@ -365,6 +365,10 @@ static int check_use(const cli *c) {
     if (has_media(c) && !c->o.open.how.params.mmproj && c->o.open.hub.no_eye && !c->o.open.plan)
         return tool_error(TOOL, 2, "%s needs the model's %s, which --no-mmproj leaves out", media,
                           c->o.image.n > 0 ? "eye" : "ear");
+    if (has_media(c) && !c->o.open.how.params.mmproj && c->o.open.hub.why_no_eye.msg[0] &&
+        !c->o.open.plan)
+        return tool_error(TOOL, 1, "%s needs the model's %s, which is not opened: %s", media,
+                          c->o.image.n > 0 ? "eye" : "ear", c->o.open.hub.why_no_eye.msg);
     if (has_media(c) && !c->o.open.how.params.mmproj && !c->o.open.plan)
         return tool_error(TOOL, 2,
                           "%s needs the model's %s: --mmproj FILE, the file beside the model's "

@@ -50,19 +50,23 @@ size_t image_hide_marks(const ask *a, char *text, size_t n) {
 
 /* --- adding ------------------------------------------------------------------------------------- */
 
+static ggl_status refuse(const ask *a, const char *input, const char *lacks, const char *organ,
+                         ggl_error *err) {
+    if (a->lack && *a->lack)
+        return ggl_fail(err, GGL_UNSUPPORTED, "%s input is not supported: the model %s: %s", input,
+                        lacks, a->lack);
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "%s input is not supported: the server was started without an %s for its model "
+                    "(--mmproj FILE)",
+                    input, organ);
+}
+
 ggl_status image_check_seen(const ask *a, ggl_error *err) {
-    return a->sees ? GGL_OK
-                   : ggl_fail(err, GGL_UNSUPPORTED,
-                              "image input is not supported: the server was started without an eye "
-                              "for its model (--mmproj FILE)");
+    return a->sees ? GGL_OK : refuse(a, "image", "sees no pictures", "eye", err);
 }
 
 static ggl_status check_heard(const ask *a, ggl_error *err) {
-    return a->listens
-               ? GGL_OK
-               : ggl_fail(err, GGL_UNSUPPORTED,
-                          "audio input is not supported: the server was started without an ear "
-                          "for its model (--mmproj FILE)");
+    return a->listens ? GGL_OK : refuse(a, "audio", "hears no sounds", "ear", err);
 }
 
 /* Makes room for a picture or a sound, and its mark. */

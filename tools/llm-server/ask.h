@@ -161,6 +161,7 @@ typedef struct ask {
         n_digits; /* bytes of long runs of such characters as pictures' digits are, which were not counted as text yet */
     bool sees, fetches; /* it may have pictures, also by their address */
     bool listens;       /* it may have sounds */
+    const char *lack;   /* server_facts.lack; NULL: it is not known */
     ask_image *image;   /* [n_images] */
     size_t n_images, cap_images;
     size_t n_image_text; /* bytes of `doc` that are pictures' digits */

@@ -27,6 +27,7 @@ ask *ask_new(const server_facts *facts) {
         return NULL;
     a->ignored.strict = facts->strict_fields;
     a->sees = server_sees(facts);
+    a->lack = facts->lack;
     a->listens = facts->n_row > 0 && facts->listens;
     a->fetches = facts->fetches;
     a->n_choices = 1;

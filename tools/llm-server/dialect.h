@@ -22,10 +22,12 @@ typedef struct server_facts {
     int64_t n_row;       /* numbers of a row of a picture or sound; 0: the model notices none */
     int64_t most_images; /* of a text; 0: any number */
     bool looks, listens; /* these rows are of pictures, of sounds */
-    bool fetches;        /* pictures are fetched from their addresses */
-    bool hears;          /* it writes down what is said in sounds, and nothing else */
-    bool has_words;      /* it also shows when each word is said */
-    int64_t n_embd;      /* length of an embedding; 0: the server gives none */
+    char lack
+        [1024]; /* why an eye or an ear that came with the model is not open; "": none came, or it is */
+    bool fetches;    /* pictures are fetched from their addresses */
+    bool hears;      /* it writes down what is said in sounds, and nothing else */
+    bool has_words;  /* it also shows when each word is said */
+    int64_t n_embd;  /* length of an embedding; 0: the server gives none */
     int64_t n_dims;  /* how many of these numbers are given, unless others are asked for; 0: all */
     int64_t n_score; /* numbers of a score, of which the first counts; 0: the server gives none */
     ggl_error why_no_rank; /* if there are scores that rank no documents */

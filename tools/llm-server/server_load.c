@@ -514,6 +514,7 @@ static int set_facts(server *s) {
         .max_seconds = (double)o->max_seconds,
         .tokenizer = llm_opened_tokenizer(s->ctx),
         .fim = s->fim};
+    snprintf(f->lack, sizeof f->lack, "%s", llm_opened_lack(s->ctx));
     if (f->diffuses && llm_diffusion_of(&f->diffusion, llm_opened_model(s->ctx), &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (f->n_score > 1 &&

@@ -335,21 +335,29 @@ static void refuse(server *s, const api_error *e, server_counter which, http_rep
     answer_error(&api_openai_chat, e, r);
 }
 
+static void refuse_deaf(server *s, http_reply *r) {
+    const char *lack = server_get_facts(s)->lack;
+    char text[sizeof server_get_facts(s)->lack + 100];
+    snprintf(text, sizeof text, "the model hears no sounds: %s", lack);
+    const api_error deaf = {
+        .status = 501,
+        .type = "unsupported",
+        .message = *lack ? text
+                         : "the model reads texts, and hears nothing; name one that writes down "
+                           "sounds, such as Whisper, or give it an ear (--mmproj)",
+        .param = "model"};
+    refuse(s, &deaf, COUNT_ERRORS, r);
+}
+
 static speech_vad vad_of(const server *s) {
     return !s->o->vad_model ? SPEECH_VAD_NONE : s->o->vad ? SPEECH_VAD_ALL : SPEECH_VAD_ASKED;
 }
 
 static void start(server *s, speech_api api, const http_request *q, http_reply *r) {
-    static const api_error deaf = {
-        .status = 501,
-        .type = "unsupported",
-        .message = "the model reads texts, and hears nothing; name one "
-                   "that writes down sounds, such as Whisper, or give it an ear (--mmproj)",
-        .param = "model"};
     ggl_error err = {0};
     const char *param = NULL;
     if (!s->speech) {
-        refuse(s, &deaf, COUNT_ERRORS, r);
+        refuse_deaf(s, r);
         return;
     }
     const size_t n = q->body.n;

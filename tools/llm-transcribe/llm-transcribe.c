@@ -116,6 +116,9 @@ static int check_model(job *j) {
                           "%s finds speech, and writes nothing down: --vad-model is for it, beside "
                           "-m with a model such as Whisper",
                           j->opening.path);
+    if (j->opening.why_no_eye)
+        return tool_error(TOOL, 1, "%s hears no sounds: %s", j->opening.path,
+                          j->opening.why_no_eye);
     return tool_error(TOOL, 1,
                       "%s does not hear: its architecture (%s) reads %s; llm-transcribe needs a "
                       "model such as Whisper, or an ear beside a text model (--mmproj)",
@@ -204,10 +207,12 @@ static int open_template(const job *j) {
 
 /* What --mmproj names may be an eye alone, or of no use. */
 static int check_ear(const job *j) {
-    return reads_sound(j) || llm_context_facts(j->ctx)->hears
-               ? -1
-               : tool_error(TOOL, 1, "%s makes no rows of sounds: llm-transcribe needs an ear",
-                            j->opening.params.mmproj);
+    const char *lack = llm_opened_lack(j->ctx);
+    if (reads_sound(j) || llm_context_facts(j->ctx)->hears)
+        return -1;
+    return *lack ? tool_error(TOOL, 1, "%s hears no sounds: %s", j->opening.path, lack)
+                 : tool_error(TOOL, 1, "%s makes no rows of sounds: llm-transcribe needs an ear",
+                              j->opening.params.mmproj);
 }
 
 static int open_voice(const job *j) {

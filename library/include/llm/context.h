@@ -99,7 +99,7 @@ typedef struct llm_open_params {
     /* --- pictures and sounds */
 
     /* The file of an eye or an ear, which makes rows of pictures or of sounds for this model (mostly named mmproj-*.gguf), or a Hugging Face folder that has
-     * an eye, such as the model's own: see llm_see and llm_listen. NULL: none. */
+     * one: see llm_see and llm_listen. NULL: what the model's own folder has, or none; one that is of no use is left out then, with a note. "": none. */
     const char *mmproj;
     /* How many tokens a picture takes at least and at most, 1 to 65536, as --image-min-tokens and --image-max-tokens. This is for eyes that see
      * pictures near their own size, such as those of Qwen-VL and Pixtral; with others the result is GGL_UNSUPPORTED. 0: the eye's file says it. */

@@ -52,8 +52,8 @@ class Opening(TypedDict, total=False):
     pooling                   how embed makes one vector: "mean", "last" (token), "cls" (the first token), "max", "mean_sqrt_len_tokens" or
                               "weightedmean"; "none": a vector for each token, and embed returns an array for each text; "rank": scores; default:
                               what the file says, or the mean
-    mmproj                    the file of an eye or an ear, or the Hugging Face folder of a model that has an eye: the model sees pictures or
-                              hears sounds; default: none
+    mmproj                    the file of an eye or an ear, or the Hugging Face folder of a model that has one: the model sees pictures or hears
+                              sounds; "": none; default: the folder's own, if the model is one that has an eye or an ear
     image_min_tokens          the fewest tokens of a picture, of an eye that sees pictures near their own size (Qwen-VL, Pixtral); default: as
                               its file says
     image_max_tokens          the most; default: as its file says
