@@ -128,7 +128,8 @@ static ggl_status map_fd(os_map *m, int fd, const os_map_params *p, ggl_error *e
         return ggl_fail(err, GGL_IO, "is a directory, not a file");
     if (st.kind != OS_FILE)
         return ggl_fail(err, GGL_IO,
-                        "is not a regular file (a device or a pipe), so it cannot be mapped");
+                        "is not a regular file but a device or a pipe, which cannot be read at any "
+                        "place: write what it gives to a file, and open that");
     if (st.size == 0)
         return ggl_fail(err, GGL_FORMAT, "the file is empty");
     if (st.size > SIZE_MAX / 2)

@@ -134,6 +134,7 @@ def finds():
         (gguf([("general.architecture", "string", "llama"), ("llama.attention.layer_norm_rms_epsilon", "f32", 0.11), ("llama.context_length", "f32", 0.5)], []),
          ["rms_epsilon' is 0.11, but", "key 'llama.context_length' is 0.5, but 1 to 268435456 is", "key llama.context_length is 0.5, but a whole number of at least 1 is expected"]),
         (gguf(KEYS, [("n" * 64, "f32", [8, 4], floats(32)), one[1]]), [f"tensor '{'n' * 64}' has a name of 64 bytes: llama.cpp reads at most 63"]),
+        (gguf(KEYS, [("n" * 65, "f32", [8, 4], floats(32)), one[1]]), [f"the tensor name '{'n' * 65}' has 65 bytes, at most 64 are allowed"]),
         (gguf(KEYS, [one[0], ("x", "f32", [4, 0], b"")]), ["tensor 'x' has the shape [4, 0], so it has no numbers"]),
         (gguf(MODEL_KEYS, [("x", "q8_0", [64, 3], bytes(204)), ("b", "f32", [64], bytes(256)), ("y", "f16", [4, 2], b"\0" * 15 + b"\1"),
                            ("z", "f32", [2, 4100], bytes(8 * 4100))]),
@@ -157,6 +158,9 @@ def finds():
             check(word in flat, f"check does not find '{word}':", flat)
         found = json.loads(run("check", "--json", "bad.gguf", code=1))
         check(found["n"] == len(found["findings"]) > 0, found)
+    write("bad.gguf", gguf(KEYS, [("n" * 65, "f32", [8, 4], floats(32)), one[1]]))
+    found = json.loads(run("check", "--json", "bad.gguf", code=1))
+    check(sum("n" * 65 in str(x) for x in found["findings"]) == 1, "one fault is found twice", found)
     write("most.gguf", gguf(MODEL_KEYS + [("none.attention.layer_norm_epsilon", "f32", 0.1), ("none.context_length", "u32", 1 << 28)], one))
     check("is expected" not in run("check", "most.gguf", code=1), "the ends of ranges")
     write("most.gguf", gguf(KEYS, [("n" * 63, "f32", [8, 4], floats(32))]))

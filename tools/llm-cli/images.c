@@ -40,9 +40,10 @@ static int show_all(llm_context *c, const arg_list *file, bool sounds, char *mar
 }
 
 int images_show(llm_context *c, const arg_list *image, const arg_list *audio, char **text,
-                size_t *n, double seconds[2]) {
+                size_t *n, size_t *n_before, double seconds[2]) {
     const char *prompt = *text ? *text : ""; /* a conversation may begin without one */
     const size_t n_places = count_places(prompt, *n), n_files = image->n + audio->n;
+    *n_before = 0;
     if (n_places > 0 && n_files == 0)
         tool_note(TOOL, "the prompt's <__media__> is plain text without --image or --audio FILE");
     if (n_files == 0)
@@ -65,9 +66,9 @@ int images_show(llm_context *c, const arg_list *image, const arg_list *audio, ch
         free(all);
         return code;
     }
-    const size_t n_before = (n_files - n_places) * MARK;
-    size_t used = n_before, k = n_files - n_places;
-    memcpy(all, mark, n_before);
+    *n_before = (n_files - n_places) * MARK;
+    size_t used = *n_before, k = n_files - n_places;
+    memcpy(all, mark, *n_before);
     for (const char *from = prompt, *end = prompt + *n;;) {
         const char *at = ggl_find_bytes(from, (size_t)(end - from), place, PLACE);
         const size_t n_text = (size_t)((at ? at : end) - from);

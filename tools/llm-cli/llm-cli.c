@@ -456,10 +456,12 @@ static int run(cli *c) {
     if (code >= 0)
         return code;
     double looked[2] = {0, 0};
+    size_t n_before = 0;
     const bool is_asked =
         c->text || !c->converses; /* else pictures and sounds wait for the first message */
     if (has_media(c) || c->text)
-        code = images_show(c->ctx, &c->o.image, &c->o.audio, &c->text, &c->text_size, looked);
+        code = images_show(c->ctx, &c->o.image, &c->o.audio, &c->text, &c->text_size, &n_before,
+                           looked);
     if (has_media(c) && code < 0 && is_asked)
         code = tokenize_prompt(c);
     if (code >= 0)
@@ -470,8 +472,10 @@ static int run(cli *c) {
     c->facts.n_sounds = c->o.audio.n;
     if (c->converses || c->o.chat.interactive)
         return converse(c, is_asked);
-    if (has_media(c)) /* what is printed of the prompt */
-        c->text_size = images_hide(c->text, c->text_size);
+    if (has_media(c)) { /* what is printed of the prompt: as it was typed */
+        memmove(c->text, c->text + n_before, c->text_size + 1 - n_before);
+        c->text_size = images_hide(c->text, c->text_size - n_before);
+    }
     code = complete(c);
     if (code >= 0)
         return code;
