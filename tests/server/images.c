@@ -250,7 +250,7 @@ TEST(refuses_what_is_no_picture) {
          "\"image\", \"source\": {\"type\": \"base64\"}}]}]}",
          "source: a source must have the \"type\" \"base64\" and \"data\""},
         {OLLAMA, "{\"messages\": [{\"role\": \"user\", \"content\": \"\", \"images\": [3]}]}",
-         "messages[0]: images[0]: a picture must be a string of base64, not a number"},
+         "messages[0]: images[0]: a picture or a sound must be a string of base64, not a number"},
         {OLLAMA,
          "{\"messages\": [{\"role\": \"user\", \"content\": \"\", \"images\": [\"" ONE "\"]}]}",
          "images[0]: a picture is not base64: character 4"},

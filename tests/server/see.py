@@ -477,6 +477,13 @@ def sounds():
         says(s, "/v1/chat/completions", {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": low.hex()}]}]}, "the file as base64")
         says(s, "/v1/chat/completions", chat(RED), "image input is not supported")
         says(s, "/v1/chat/completions", audio(*[low] * 101), "at most 100 sounds")
+        def ollama(media, status=200, text="and a cat."):
+            return post(s, "/api/chat", {"messages": [{"role": "user", "content": TEXT + text, **({"images": [b64(m) for m in media]} if media else {})}], "options": {"num_predict": 8}, "stream": False}, status)
+        n_heard = [ollama(media)["prompt_eval_count"] for media in ((), (low,), (low, high))]
+        check(5 <= n_heard[1] - n_heard[0] <= 9 and n_heard[2] > n_heard[1] + 10, n_heard)
+        made = post(s, "/api/generate", {"prompt": TEXT, "images": [b64(low)], "options": {"num_predict": 8}, "stream": False})["prompt_eval_count"]
+        check(made > post(s, "/api/generate", {"prompt": TEXT, "options": {"num_predict": 8}, "stream": False})["prompt_eval_count"], made)
+        check("no kind of sound" in str(ollama((b"<html>",), 400)), "no sound")
         in_result = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "", "tool_calls": [
             {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "1", "content": audio(low)["messages"][0]["content"]}]
         post(s, "/v1/chat/completions", {"messages": in_result, "max_tokens": 1}, 200)
@@ -498,6 +505,9 @@ def sounds():
         at_rest(s)
     with seeing() as s:
         says(s, "/v1/chat/completions", audio(low), "audio input is not supported")
+        for path, body in (("/api/chat", {"messages": [{"role": "user", "content": "a", "images": [b64(low)]}]}), ("/api/generate", {"prompt": "a", "images": [b64(low)]})):
+            says(s, path, body, "images[0]: audio input is not supported")
+        post(s, "/api/chat", {"messages": [{"role": "user", "content": "a", "images": [b64(RED)]}], "options": {"num_predict": 1}, "stream": False})
     with Server([BINARY, "-c", "512", "-np", "1", "-t", "1"]) as s:
         says(s, "/v1/chat/completions", audio(low), "audio input is not supported")
 

@@ -69,6 +69,23 @@ static ggl_status check_heard(const ask *a, ggl_error *err) {
     return a->listens ? GGL_OK : refuse(a, "audio", "hears no sounds", "ear", err);
 }
 
+/* True if base64 is RIFF whose kind ends with these three letters, written as base64. */
+static bool is_riff(ggl_str digits, const char *kind) {
+    return digits.n > 16 && memcmp(digits.s, "UklGR", 5) == 0 &&
+           memcmp(digits.s + 12, kind, 4) == 0;
+}
+
+bool image_is_sound(const ask *a, ggl_str digits) {
+    static const char *const pictures[] = {"iVBORw0KGgo", "/9j/", "R0lGOD", "Qk", "UDU", "UDY"};
+    bool is_picture = is_riff(digits, "RUJQ"); /* WEBP */
+    if (is_riff(digits, "QVZF"))               /* WAVE */
+        return true;
+    for (size_t k = 0; k < sizeof pictures / sizeof *pictures; k++)
+        is_picture |= digits.n > strlen(pictures[k]) &&
+                      memcmp(digits.s, pictures[k], strlen(pictures[k])) == 0;
+    return a->listens && !(a->sees && is_picture);
+}
+
 /* Makes room for a picture or a sound, and its mark. */
 static ggl_status begin_image(ask *a, bool is_sound, ask_image **out, ggl_str *mark,
                               ggl_error *err) {

@@ -16,6 +16,8 @@ enum {
 
 /* GGL_UNSUPPORTED: the model sees no pictures. */
 GGL_NODISCARD ggl_status image_check_seen(const ask *a, ggl_error *err);
+/* True if base64, of which nobody says what it is, is a sound: a WAV, or for a model that hears what has no beginning of a picture that the model would see. */
+bool image_is_sound(const ask *a, ggl_str digits);
 /* Add a picture to the request, and set *mark, which is valid as long as the ask. GGL_UNSUPPORTED: the model sees none, or pictures are not fetched
  * from addresses; GGL_USAGE: it is not given as it must be; GGL_LIMIT: there are too many; GGL_NOMEM. */
 GGL_NODISCARD ggl_status image_of_part(ask *a, const json_value *part, ggl_str *mark,

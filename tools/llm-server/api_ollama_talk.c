@@ -72,8 +72,9 @@ ggl_status ollama_images(ask *a, const json_value *images, llm_json_out *out, gg
         ggl_str mark = {0};
         const ggl_status st =
             v->kind == JSON_STRING
-                ? image_of_base64(a, json_str(v), false, &mark, err)
-                : ggl_fail(err, GGL_USAGE, "a picture must be a string of base64, not %s",
+                ? image_of_base64(a, json_str(v), image_is_sound(a, json_str(v)), &mark, err)
+                : ggl_fail(err, GGL_USAGE,
+                           "a picture or a sound must be a string of base64, not %s",
                            llm_json_kind_text((json_kind)v->kind));
         if (st != GGL_OK)
             return ggl_within(err, st, "images[%zu]", i);

@@ -84,17 +84,6 @@ typedef struct prompt_object {
     const json_value *text, *data, *content;
 } prompt_object;
 
-/* True if base64 is a sound for the model. Of one that sees, too, what has no beginning of a picture is. */
-static bool is_sound(const ask *a, ggl_str digits) {
-    static const char *const pictures[] = {"iVBORw0KGgo", "/9j/", "R0lGOD", "Qk", "UDU", "UDY"};
-    bool is_picture =
-        digits.n > 16 && memcmp(digits.s, "UklGR", 5) == 0 && memcmp(digits.s + 12, "RUJQ", 4) == 0;
-    for (size_t k = 0; k < sizeof pictures / sizeof *pictures; k++)
-        is_picture |= digits.n > strlen(pictures[k]) &&
-                      memcmp(digits.s, pictures[k], strlen(pictures[k])) == 0;
-    return a->listens && !(a->sees && is_picture);
-}
-
 /* Puts the marks of pictures or sounds where the text says that they stand. */
 static ggl_status put_images(ask *a, const json_value *data, ggl_str text, ask_prompt *p,
                              ggl_error *err) {
@@ -108,7 +97,7 @@ static ggl_status put_images(ask *a, const json_value *data, ggl_str text, ask_p
         ggl_str mark = {0};
         if (v && v->kind != JSON_STRING)
             st = ggl_fail(err, GGL_USAGE, "multimodal_data[%zu] must be a string of base64", n);
-        else if (v && (st = image_of_base64(a, json_str(v), is_sound(a, json_str(v)), &mark,
+        else if (v && (st = image_of_base64(a, json_str(v), image_is_sound(a, json_str(v)), &mark,
                                             err)) != GGL_OK)
             (void)ggl_within(err, st, "multimodal_data[%zu]", n);
         llm_json_put(&out, s, (size_t)(at - s));
