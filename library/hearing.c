@@ -68,6 +68,8 @@ static ggl_status read_any(hearing *h, float *to, int64_t n, int64_t *got, ggl_e
 static ggl_status skip(hearing *h, int64_t n, float *scratch, int64_t n_scratch, bool *ended,
                        ggl_error *err) {
     int64_t got = 0;
+    if (llm_context_is_cancelled(h->c))
+        return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
     const ggl_status st = read_any(h, scratch, n < n_scratch ? n : n_scratch, &got, err);
     *ended = st == GGL_OK && got == 0;
     return st;

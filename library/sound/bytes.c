@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/os_child.h"
 #include "ggl/internal/os_fs.h"
 
-enum { BUFFER = 1 << 16 };
+enum { BUFFER = 1 << 16, ASK_MS = 50 };
 
 ggl_status llm_sound_bytes_open(sound_bytes *b, const char *path, ggl_error *err) {
     const bool is_input = strcmp(path, "-") == 0;
@@ -45,6 +46,19 @@ void llm_sound_bytes_close(sound_bytes *b) {
     *b = (sound_bytes){.fd = -1};
 }
 
+/* Waits for a pipe or a device to have something, or to end, unless the caller wants it no more. */
+static ggl_status wait_for(const sound_bytes *b, ggl_error *err) {
+    int ready = 0;
+    while (b->size < 0 && b->cancelled && ready == 0) {
+        if (b->cancelled(b->cancelled_ctx))
+            return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
+        ready = ggl_os_child_wait(b->fd, ASK_MS);
+        if (ready < 0 && errno == EINTR)
+            ready = 0;
+    }
+    return GGL_OK;
+}
+
 /* Reads more bytes behind those in the buffer, or in their place once it is full. *more: not at the end. */
 static ggl_status fill(sound_bytes *b, bool *more, ggl_error *err) {
     *more = false;
@@ -55,6 +69,9 @@ static ggl_status fill(sound_bytes *b, bool *more, ggl_error *err) {
         b->n = 0;
     }
     int64_t got;
+    const ggl_status st = wait_for(b, err);
+    if (st != GGL_OK)
+        return st;
     do
         got = ggl_os_read(b->fd, b->own + b->n, (size_t)(BUFFER - b->n));
     while (got < 0 && errno == EINTR);

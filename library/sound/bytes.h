@@ -14,11 +14,12 @@ typedef struct sound_bytes {
     int64_t size;     /* -1: a pipe or a device, whose size nobody knows */
     int fd;           /* -1: memory */
     bool owns_fd;
-    int64_t begin;                /* the place of byte 0 in the file */
-    const unsigned char *buffer;  /* bytes first .. first + n - 1 */
-    unsigned char *own;           /* the same for a file, of a fixed size */
-    int64_t first, n, at;         /* at: the next byte's number */
-    bool (*cancelled)(void *ctx); /* asked while another program is waited for; NULL: it is not */
+    int64_t begin;               /* the place of byte 0 in the file */
+    const unsigned char *buffer; /* bytes first .. first + n - 1 */
+    unsigned char *own;          /* the same for a file, of a fixed size */
+    int64_t first, n, at;        /* at: the next byte's number */
+    bool (*cancelled)(
+        void *ctx); /* asked while a pipe or another program is waited for; NULL: it is not */
     void *cancelled_ctx;
 } sound_bytes;
 
@@ -28,10 +29,10 @@ GGL_NODISCARD ggl_status llm_sound_bytes_open(sound_bytes *b, const char *path, 
 void llm_sound_bytes_memory(sound_bytes *b, const void *data, size_t n, const char *name);
 void llm_sound_bytes_close(sound_bytes *b); /* all zeros are fine */
 
-/* Reads what is there, at least one of n bytes; *got is 0 at the end only. GGL_IO. */
+/* Reads what is there, at least one of n bytes; *got is 0 at the end only. GGL_IO, GGL_CANCELLED. */
 GGL_NODISCARD ggl_status llm_sound_bytes_some(sound_bytes *b, void *to, size_t n, size_t *got,
                                               ggl_error *err);
-/* Reads n bytes; *got is smaller at the end only. GGL_IO. */
+/* Reads n bytes; *got is smaller at the end only. GGL_IO, GGL_CANCELLED. */
 GGL_NODISCARD ggl_status llm_sound_bytes_read(sound_bytes *b, void *to, size_t n, size_t *got,
                                               ggl_error *err);
 /* Goes to byte `at`, which may lie beyond the end. A pipe goes forward, and back only within the last 64 KiB at most, surely to 0 while less

@@ -38,7 +38,7 @@ typedef struct llm_sound_params {
     size_t n_data;
     bool (*cancelled)(
         void *
-            ctx); /* asked while ffmpeg is waited for; true ends that with GGL_CANCELLED. NULL: it is not asked */
+            ctx); /* asked while a pipe or ffmpeg is waited for; true ends that with GGL_CANCELLED. NULL: it is not asked */
     void *cancelled_ctx;
     bool
         names_raw; /* the caller has the option --raw, which the message about an unknown kind names */

@@ -12,6 +12,7 @@ import concurrent.futures
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -288,6 +289,7 @@ class Check(late_senses.Check):
             done = subprocess.run([self.transcribe, *model, *words, self.wav(x[:0])], capture_output=True, text=True)
             self.tell(f"no samples {' '.join(words)}".rstrip(), done.returncode == code and said in done.stderr, done.stderr)
         self.speech_alone(model, x, text, ear)
+        self.idle_pipe(model, x)
         self.own_section(model, ear.meta, ear.w, self.wav(x[:8000]))
         gguf.write(self.at("ear"), ear.meta, ear.w)
         for words, said in ((("--offset", "1000"), "the sound ends before 1000 seconds"), (("-c", "8"), "the shortest sound takes"), (("-l", "xx"), "llm-transcribe: the language 'xx' is not known"),
@@ -317,6 +319,27 @@ class Check(late_senses.Check):
         want = self.greedy(text, ear, "[INST]<__media__>[/INST][TRANSCRIBE]", np.concatenate(heard))
         ok = len(found) > 1 and len(got) == 1 and abs(got[0]["start"] - found[0][0] / 16000) < 0.01 and abs(got[0]["end"] - found[-1][1] / 16000) < 0.01
         self.tell("speech alone", ok and got[0]["tokens"][:8] == want, f"{[(s['start'], s['end'], s['tokens'][:8]) for s in got]}, not {want}, {np.array(found) / 16000}")
+
+    def idle_pipe(self, model, x):
+        """A signal ends what waits for a pipe that is open, and gives nothing."""
+        with open(self.wav(x), "rb") as f:
+            sound = f.read()[:60000]
+        vad = "-vm", self.at("safetensors")
+        for words in (*model, "-"), (*model, *vad, "-"), ("-m", "builtin:words", "-"), ("-m", "builtin:words", *vad, "-"), ("-m", "builtin:words", "--raw", "s16le", "-"):
+            out, to = os.pipe()
+            with subprocess.Popen([self.transcribe, *words], stdin=out, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+                os.close(out)
+                os.write(to, sound)
+                time.sleep(1)
+                run.send_signal(signal.SIGTERM)
+                try:
+                    run.communicate(timeout=60)
+                    ended = run.returncode
+                except subprocess.TimeoutExpired:
+                    run.kill()
+                    ended = "it waits"
+            os.close(to)
+            self.tell(f"a signal and an idle pipe: {' '.join(words[::2])}", ended in (-signal.SIGTERM, 128 + signal.SIGTERM), ended)
 
     def own_section(self, model, meta, w, path):
         """A speech section of the file's own descriptor."""
