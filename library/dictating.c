@@ -339,13 +339,21 @@ static ggl_status give_piece(dictation *d, double start, double end, ggl_error *
 
 /* Says so if the text of a part did not end by itself. Rows that are added to tokens end it where the sound does. */
 static void warn_of_end(const dictation *d, double start, double end) {
-    char text[200];
+    char text[300], why[160];
     const bool is_cut = d->why == LLM_END_CONTEXT || (d->why == LLM_END_MAX && d->how->added == 0);
+    if (!is_cut)
+        return;
+    if (d->why == LLM_END_CONTEXT)
+        snprintf(why, sizeof why,
+                 "which with the sound fill the context of %" PRId64
+                 " tokens: open the model with more (n_ctx, or -c)",
+                 llm_session_n_ctx(d->c->session));
+    else
+        snprintf(why, sizeof why, "more than anybody says in that time");
     snprintf(text, sizeof text,
-             "what is said from %.1f to %.1f s did not end after %" PRId64 " tokens, and is cut",
-             start, end, d->n_drawn);
-    if (is_cut)
-        warn(d, text);
+             "the text of what is said from %.1f to %.1f s is cut after %" PRId64 " tokens, %s",
+             start, end, d->n_drawn, why);
+    warn(d, text);
 }
 
 /* --- all parts -------------------------------------------------------------------------------- */

@@ -276,7 +276,9 @@ class Check(late_senses.Check):
                 self.tell(f"its part {k + 1}", got[k]["tokens"][:8] == want, f"{got[k]['tokens'][:8]}, not {want}")
         done = subprocess.run([self.transcribe, *model, "--format", "json", self.wav(x)], capture_output=True, text=True, errors="replace")
         cut_off = json.loads(done.stdout).get("warnings", [])
-        self.tell("a warning of each part that is cut", len(cut_off) == 2 and all("warning: " + one in done.stderr and one.endswith(", and is cut") for one in cut_off), f"{cut_off}, {done.stderr}")
+        self.tell("a warning of each part that is cut", len(cut_off) == 2 and all("warning: " + one in done.stderr and "fill the context of 256 tokens: open the model with more (n_ctx, or -c)" in one for one in cut_off), f"{cut_off}, {done.stderr}")
+        done = subprocess.run([self.transcribe, *model[:4], self.wav(x[:8000])], capture_output=True, text=True, errors="replace")
+        self.tell("a warning of a text without an end", "the text of what is said from 0.0 to 0.5 s is cut after 120 tokens, more than anybody says in that time" in done.stderr, done.stderr)
         if self.server:
             with Server([self.server, *model, "-np", "1"]) as server:
                 told = self.posted(server, "/v1/audio/transcriptions", self.wav(x), {"response_format": "json"})

@@ -239,7 +239,7 @@ static void on_language(void *user, const char *code) {
 
 static void on_warn(void *user, const char *text) {
     speech_job *j = user;
-    char line[sizeof j->request + 256];
+    char line[sizeof j->request + 512];
     snprintf(line, sizeof line, "%s %s", j->request, text);
     models_warn(model_table(j->s->model_row), line);
     speech_text_warn(&j->out, text);
