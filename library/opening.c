@@ -490,6 +490,8 @@ static ggl_status open_session(llm_context *c, const llm_open_parts *o, ggl_erro
     sp->media = c->eye ? llm_eye_media(c->eye) : NULL;
     reserve_for_eye(c);
     st = make_any_session(c, o, &why);
+    if (st == GGL_OK && c->eye)
+        st = llm_eye_fits(c->eye, llm_session_n_given(c->session), &why);
     if (st != GGL_OK && c->eye && leave_eye_out(c, o, st, &why)) {
         sp->media = NULL;
         reserve_for_eye(c);

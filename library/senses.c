@@ -301,6 +301,25 @@ ggl_status llm_eye_plan(llm_eye *e, const llm_session_params *p, ggl_error *err)
     return e->other ? llm_eye_plan(e->other, p, err) : GGL_OK;
 }
 
+/* Refuses rows that are not as long as the text model's. */
+static ggl_status check_width(const llm_eye *e, int64_t n_given, ggl_error *err) {
+    const int64_t n = llm_stages_n_row(e->stages);
+    return n == n_given
+               ? GGL_OK
+               : ggl_fail(err, GGL_FORMAT,
+                          "%s makes rows of %" PRId64
+                          " numbers of a %s, but the text model takes %" PRId64
+                          ": it belongs to another model",
+                          ggl_gguf_name(llm_model_file(e->model)), n, e->kind->what, n_given);
+}
+
+ggl_status llm_eye_fits(const llm_eye *e, int64_t n_given, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (; e && st == GGL_OK; e = e->other)
+        st = e->stages ? check_width(e, n_given, err) : GGL_OK;
+    return st;
+}
+
 /* llm_eye_start of one that stands alone, or of one of two. */
 static ggl_status start_one(llm_eye *e, const llm_session_params *p, int64_t n_given,
                             ggl_error *err) {
@@ -310,12 +329,9 @@ static ggl_status start_one(llm_eye *e, const llm_session_params *p, int64_t n_g
     ggl_status st = is_planned ? GGL_OK : llm_eye_plan(e, p, err);
     if (st != GGL_OK)
         return st;
-    const int64_t n = llm_stages_n_row(e->stages);
-    if (n != n_given)
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s makes rows of %" PRId64 " numbers of a %s, but the text model takes "
-                        "%" PRId64 ": it belongs to another model",
-                        file, n, e->kind->what, n_given);
+    st = check_width(e, n_given, err);
+    if (st != GGL_OK)
+        return st;
     st = llm_stages_alloc(e->stages, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", file);

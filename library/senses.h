@@ -24,6 +24,8 @@ GGL_NODISCARD ggl_status llm_eye_begin_text(llm_eye *e, bool adds, const llm_tok
 llm_media *llm_eye_media(const llm_eye *e);
 /* Plans its stages for the backends of p, which tells what memory they take; nothing is allocated. Statuses of llm_stages_plan. */
 ggl_status llm_eye_plan(llm_eye *e, const llm_session_params *p, ggl_error *err);
+/* GGL_FORMAT: the rows that its planned stages make have not as many numbers as the text model takes. */
+ggl_status llm_eye_fits(const llm_eye *e, int64_t n_given, ggl_error *err);
 /* Makes its stages, which run on the backends of p: those that were planned for the same ones. n_given: numbers of a row that the text model takes. GGL_FORMAT: the
  * eye's rows have others; else as llm_stages_new. */
 ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err);

@@ -307,8 +307,10 @@ def folders():
         data = f.read()
     with open(eye(), "rb") as f:
         sight = f.read()
+    with open(eye_file.llava(FOLDER.name + "/mmproj-narrow.gguf", N_EMBD - 32), "rb") as f:
+        narrow = f.read()
     for name, files in {"sees": {"a.gguf": data, "mmproj-a-f16.gguf": sight, "mmproj-a-f32.gguf": b"x"}, "blind": {"b.gguf": data, "mmproj-b.gguf": data},
-                        "two": {"c.gguf": data, "d.gguf": data, "mmproj-c.gguf": sight}}.items():
+                        "two": {"c.gguf": data, "d.gguf": data, "mmproj-c.gguf": sight}, "narrow": {"e.gguf": data, "mmproj-e.gguf": narrow}}.items():
         os.makedirs(f"{models}/{name}")
         for path, content in files.items():
             with open(f"{models}/{name}/{path}", "wb") as f:
@@ -318,6 +320,10 @@ def folders():
         f.write(f"[*]\nctx-size = 512\n[sees]\nmodel = {chat_model}\nmmproj = {eye()}\n[blind]\nmodel = {chat_model}\n")
     for options, seeing_ones in (([models], {"sees"}), ([models, "--no-mmproj"], set()), ([presets], {"sees"})):
         with Server([BINARY, "--models", *options, "-t", "1", "-c", "512"]) as s:
+            if options == [models]: # an eye that belongs to another model
+                check(s.post("/v1/chat/completions", {**chat("a"), "model": "narrow"})[0] == 200, "a text beside an eye of no use")
+                text = s.post("/v1/chat/completions", {**chat(RED), "model": "narrow"})[2]
+                check(b"image input is not supported: the model sees no pictures: " in text and b"belongs to another model" in text, text)
             for name in ("sees", "blind"):
                 status, _, text = s.post("/v1/chat/completions", {**chat(RED, "a"), "model": name})
                 check((status == 200) == (name in seeing_ones) and (status == 200 or b"image input is not supported" in text), (options, name, status, text[:300]))
