@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/shape_source.h"
 #include "costs.h"
 #include "ggl/internal/gguf.h"
 #include "llm/internal/model.h"
@@ -49,7 +50,8 @@ static void choose_ff(like *l, double macs) {
         l->n_ff = block;
 }
 
-static ggl_status choose(like *l, const llm_model *m, ggl_error *err) {
+/* first: the architecture to make. */
+static ggl_status choose(like *l, const llm_model *m, const char *first, ggl_error *err) {
     static bench_costs c;
     const ggl_gguf *f = llm_model_file(m);
     const int64_t most = number_of(f, "context_length"), n = most > 0 && most < 512 ? most : 512;
@@ -59,9 +61,9 @@ static ggl_status choose(like *l, const llm_model *m, ggl_error *err) {
     l->n_vocab = tokens ? (int64_t)tokens->n : number_of(f, "vocab_size");
     if (l->n_layer < 1 || l->n_embd < 2 || l->n_embd % 2 || l->n_vocab < 1)
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "a llama like it needs layers, an even width and tokens: the file has "
+                        "a %s like it needs layers, an even width and tokens: the file has "
                         "block_count %" PRId64 ", embedding_length %" PRId64 ", %" PRId64 " tokens",
-                        l->n_layer, l->n_embd, l->n_vocab);
+                        first, l->n_layer, l->n_embd, l->n_vocab);
     choose_heads(l, f);
     ggl_status st = bench_costs_count(&c, m, &params, n, GGL_F16, GGL_F16, err);
     if (st == GGL_OK)
@@ -73,22 +75,27 @@ static ggl_status choose(like *l, const llm_model *m, ggl_error *err) {
 }
 
 ggl_status bench_shape_like(bench_shape *out, const char *path, ggl_error *err) {
-    char text[1024];
+    char text[1024], name[BENCH_SHAPE_NAME] = "";
     llm_model *m = NULL;
     like l;
-    ggl_status st = llm_model_open(&m, path, NULL, err);
-    if (st == GGL_OK && (st = choose(&l, m, err)) != GGL_OK)
+    static bench_shape first; /* shapes.txt says of which architecture models are made to compare */
+    (void)bench_shape_at(BENCH_SHAPES, 0, name);
+    ggl_status st = bench_shape_find(&first, BENCH_SHAPES, name, err);
+    if (st == GGL_OK)
+        st = llm_model_open(&m, path, NULL, err);
+    if (st == GGL_OK && (st = choose(&l, m, first.arch, err)) != GGL_OK)
         st = ggl_within(err, st, "%s", path);
     llm_model_free(m);
     if (st != GGL_OK)
         return st;
     const int n = snprintf(
         text, sizeof text,
-        "shape like llama\nvocab %" PRId64 " llama\n"
+        "shape like %s\nvocab %" PRId64 " %s\n"
         ".context_length = 131072\n.block_count = %" PRId64 "\n.embedding_length = %" PRId64
         "\n.feed_forward_length = %" PRId64 "\n.attention.head_count = %" PRId64
         "\n.attention.head_count_kv = %" PRId64
         "\n.attention.layer_norm_rms_epsilon = 1e-5\n.rope.dimension_count = %" PRId64 "\n",
-        l.n_vocab, l.n_layer, l.n_embd, l.n_ff, l.n_head, l.n_kv, l.n_embd / l.n_head);
+        first.arch, l.n_vocab, first.tokenizer, l.n_layer, l.n_embd, l.n_ff, l.n_head, l.n_kv,
+        l.n_embd / l.n_head);
     return bench_shape_find(out, text, (size_t)n, "like", err);
 }

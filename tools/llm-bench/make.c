@@ -254,7 +254,7 @@ int bench_make(int argc, char **argv) {
          .help = "use N tokens of vocabulary instead of the shape's number", .min = 1,
          .max = 1 << 24},
         {"--like", ARG_STRING, &o.like, .value = "FILE",
-         .help = "in place of a SHAPE: a llama as wide as this model, with as many layers and "
+         .help = "in place of a SHAPE: a plain model as wide as this one, with as many layers and "
                  "about as many multiply-adds for a token"},
         {"--list", ARG_FLAG, &o.list, .help = "print the known shapes"},
         {0}};
@@ -262,7 +262,7 @@ int bench_make(int argc, char **argv) {
                                             {"llm-bench make tinyllama-1.1b q8_0 random.gguf",
                                              "writes a model of 1.1 billion parameters in q8_0"},
                                             {"llm-bench make --like model.gguf q4_0 like.gguf",
-                                             "writes a llama that costs as much as model.gguf"},
+                                             "writes a plain model that costs as much as model.gguf"},
                                             {0}};
     const args_operand operands[] = {{"SHAPE", shape_names()}, {"TYPE", type_names()}, {0}};
     const args_spec spec = {
