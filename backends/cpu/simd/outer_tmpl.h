@@ -15,7 +15,13 @@
  *
  *   AVX-512  (V_16 is 1) one block; chunks of 64 steps, of which six columns fit into the L1 cache. Sums wait in memory for the next chunk.
  *   AVX2     (V_16 is 2) six blocks; columns are put into the order of sums first (turned), so that a sum reads a 16th of them, one stretch
- *            of each. That costs as much as some 7 of the 96 rows. */
+ *            of each. That costs as much as some 7 of the 96 rows.
+ *
+ * The vector's header defines V_TURN, v_turn() and
+ *
+ *   V_TALLS(X, n)  X(tall, n) for each number of vectors of rows that a tile may have: 1, 2 and TALL
+ *   V_EACH_SUM     before the loop over the sixteen sums, V_EACH_STEP before that over the steps of a sum: nothing, or how often the
+ *                  compiler writes their code */
 
 enum {
     SUMS = 16,

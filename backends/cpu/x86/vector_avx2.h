@@ -74,12 +74,13 @@ INLINE vi v_to_int(vf x) { /* rounds as MXCSR is set: to nearest even */
     return (vi)_mm256_cvtps_epi32(x);
 }
 
-/* Turns the square of eight vectors: lane i of vector j becomes lane j of vector i. */
+/* For panels of floats (simd/outer_tmpl.h). */
 #define V_TURN
 #define V_TALLS(X, n) X(1, n) X(2, n)
 #define V_EACH_SUM                                                                                 \
     UNROLL /* a sum of 384 numbers takes 24 steps: unforeseen jumps between sums cost as much */
 #define V_EACH_STEP
+/* Makes lane r of v[l] what lane l of v[r] was, for eight vectors. */
 INLINE void v_turn(vf *v) {
     __m256i t[8];
     UNROLL for (int i = 0; i < 8; i++) t[i] = (__m256i)v[i];

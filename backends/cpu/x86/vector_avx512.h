@@ -111,11 +111,12 @@ INLINE void v_four_trees(float *y, const vf (*s)[16 / V_LANES]) {
     _mm_storeu_ps(y, _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, t)));
 }
 
-/* Makes lane r of v[l] what lane l of v[r] was, for sixteen vectors. */
+/* For panels of floats (simd/outer_tmpl.h). */
 #define V_TURN
 #define V_TALLS(X, n) X(1, n) X(2, n) X(4, n)
 #define V_EACH_SUM
 #define V_EACH_STEP UNROLL_4
+/* Makes lane r of v[l] what lane l of v[r] was, for sixteen vectors. */
 INLINE void v_turn(vf *v) {
     vf t[16], u[16];
     UNROLL for (int i = 0; i < 16; i += 2) {
