@@ -130,8 +130,10 @@ bool llm_arch_convert_find(arch_eval *ev, const arch_expr *e, const json_value *
 /* section_blame.c: hooks, too. file, text: of `size` bytes. */
 bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, char *file, char *text, size_t size);
 void llm_arch_convert_walk(const arch_eval *ev, void (*visit)(void *ctx, arch_expr *e), void *ctx);
+/* Returns the `folder` line whose config.json has the value; NULL: another file has it. */
+const arch_mapping *llm_arch_convert_folder(const arch_conversion *c, const arch_expr *e);
 /* Returns the name of the file that a value is looked up in, for messages. */
-const char *llm_arch_convert_file(const arch_expr *e);
+const char *llm_arch_convert_file(const arch_conversion *c, const arch_expr *e);
 /* Runs the `agree` lines, at the end of the descriptor. False: reported. */
 bool llm_arch_convert_agree(arch_eval *ev);
 /* Runs a `within` line. False: reported. */

@@ -421,6 +421,11 @@ static ggl_status extend_config(llm_converter *c, const char *path, const text *
     text t = {0};
     char *own = NULL;
     size_t n = 0;
+    if (llm_json_get(&c->config->root, "modules"))
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s has a value 'modules', which is where the values of other folders of "
+                        "the model are put: remove it",
+                        path);
     ggl_status s = llm_read_text_file(path, (size_t)16 << 20, &own, &n, err);
     const char *brace = s == GGL_OK ? memchr(own, '{', n) : NULL;
     if (!brace) {

@@ -9,13 +9,14 @@
 const char *const llm_arch_processor_files[] = {"processor_config.json",
                                                 "preprocessor_config.json"};
 
-/* Appends the names of config.a.b, "a.b". */
-static void append_path(const arch_expr *e, char *buf, size_t size) {
-    if (e->kind != EX_FIELD)
+/* Appends the names of config.a.b, "a.b", without the first n. */
+static void append_path(const arch_expr *e, int n, char *buf, size_t size) {
+    const char *root;
+    if (llm_arch_field_path(e, NULL, 0, &root) <= n)
         return;
-    append_path(e->a, buf, size);
-    const size_t n = strlen(buf);
-    snprintf(buf + n, size - n, "%s%s", e->a->kind == EX_FIELD ? "." : "", e->name);
+    append_path(e->a, n, buf, size);
+    const size_t used = strlen(buf);
+    snprintf(buf + used, size - used, "%s%s", used > 0 && buf[used - 1] != '.' ? "." : "", e->name);
 }
 
 static const char *outermost_name(const arch_expr *e) {
@@ -29,7 +30,7 @@ static bool append_within(const arch_conversion *c, const arch_expr *e, char *bu
     const json_value *v = llm_json_get(c->inner, outermost_name(e));
     for (const arch_mapping *m = c->section->map; v && v->kind != JSON_NULL && m; m = m->next)
         if (m->kind == MAP_WITHIN) {
-            append_path(m->expr, buf, size);
+            append_path(m->expr, 0, buf, size);
             return true;
         }
     return false;
@@ -38,7 +39,7 @@ static bool append_within(const arch_conversion *c, const arch_expr *e, char *bu
 /* Writes the file that has the value, and the object of it in which the value's name is looked up. */
 static void place_text(const arch_conversion *c, const arch_expr *e, const char *root, char *file,
                        char *path, size_t size) {
-    const char *name = llm_arch_convert_file(e);
+    const char *name = llm_arch_convert_file(c, e);
     for (int k = 0; k < ARCH_PROCESSORS && strcmp(root, "processor") == 0; k++) {
         const json_value *v = llm_json_get(c->processor[k], outermost_name(e));
         if (!v || v->kind == JSON_NULL)
@@ -49,7 +50,8 @@ static void place_text(const arch_conversion *c, const arch_expr *e, const char 
     }
     if (strcmp(root, "config") == 0 && append_within(c, e, path, size))
         strcat(path, ".");
-    const bool is_own = strcmp(root, "config") == 0 || strcmp(root, "rope") == 0;
+    const bool is_own = (strcmp(root, "config") == 0 || strcmp(root, "rope") == 0) &&
+                        !llm_arch_convert_folder(c, e);
     char text[300];
     if (is_own && c->config_path)
         snprintf(text, sizeof text, "%s", c->config_path);
@@ -82,7 +84,7 @@ bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, char *file, char 
     if (strcmp(root, "rope") == 0)
         snprintf(path, sizeof path, "%s", llm_arch_rope_key(e->name, &outside));
     else
-        append_path(e, path, sizeof path);
+        append_path(e, llm_arch_convert_folder(ev->conv, e) ? 2 : 0, path, sizeof path);
     llm_arch_convert_value_text(v, value, sizeof value);
     snprintf(text, size, "%s = %s", path, value);
     return true;

@@ -384,12 +384,25 @@ static arch_value from_json(const json_value *v) {
     }
 }
 
-const char *llm_arch_convert_file(const arch_expr *e) {
+const arch_mapping *llm_arch_convert_folder(const arch_conversion *c, const arch_expr *e) {
+    const char *name[2], *root;
+    const bool is_within = llm_arch_field_path(e, name, 2, &root) > 1 &&
+                           strcmp(root, "config") == 0 && strcmp(name[0], "modules") == 0;
+    const arch_mapping *m = c->section->map;
+    while (m && !(is_within && m->kind == MAP_FOLDER && strcmp(m->name, name[1]) == 0))
+        m = m->next;
+    return m;
+}
+
+const char *llm_arch_convert_file(const arch_conversion *c, const arch_expr *e) {
     static const char *const files[][2] = {
         {"generation", "generation_config.json"},
         {"processor", "preprocessor_config.json and processor_config.json"}};
     const char *root;
     const int n = llm_arch_field_path(e, NULL, 0, &root);
+    const arch_mapping *folder = llm_arch_convert_folder(c, e);
+    if (folder)
+        return folder->other;
     for (size_t k = 0; n > 0 && k < sizeof files / sizeof *files; k++)
         if (strcmp(root, files[k][0]) == 0)
             return files[k][1];
@@ -409,7 +422,8 @@ static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_
                                   "element %zu of %s is %s in %s: a list of numbers, "
                                   "strings or booleans is expected",
                                   i, llm_arch_quote(e->place, quote, sizeof quote),
-                                  llm_json_kind_text(v->item[i].kind), llm_arch_convert_file(e));
+                                  llm_json_kind_text(v->item[i].kind),
+                                  llm_arch_convert_file(ev->conv, e));
         item[i] = from_json(&v->item[i]);
     }
     return (arch_value){.kind = VAL_LIST, .item = item, .n = v->n};
@@ -459,7 +473,7 @@ arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
         return from_json_array(ev, e, &list);
     if (v && v->kind == JSON_OBJECT)
         return llm_arch_error(ev, e->place, "%s is an object in %s: one of its values is expected",
-                              quote, llm_arch_convert_file(e));
+                              quote, llm_arch_convert_file(ev->conv, e));
     if (v && v->kind != JSON_NULL)
         return from_json(v);
     if (llm_arch_convert_lacks_file(ev, e))
@@ -468,7 +482,8 @@ arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
                  "say how pictures are prepared: %s is missing",
                  quote);
     else
-        snprintf(text, sizeof text, "%s is missing in %s", quote, llm_arch_convert_file(e));
+        snprintf(text, sizeof text, "%s is missing in %s", quote,
+                 llm_arch_convert_file(ev->conv, e));
     arch_value none = llm_arch_none(llm_arch_strdup(ev, text));
     none.absent_key = true;
     return none.text ? none : ARCH_FAIL;
@@ -545,7 +560,7 @@ static arch_value join_lists(arch_eval *ev, const arch_expr *e) {
     if (v->kind != JSON_ARRAY || !are_lists)
         return llm_arch_error(ev, of->place, "%s in %s is no list of lists",
                               llm_arch_quote(of->place, quote, sizeof quote),
-                              llm_arch_convert_file(of));
+                              llm_arch_convert_file(ev->conv, of));
     arch_value *item = ggl_arena_alloc(&ev->arena, n + 1, sizeof *item);
     if (!item)
         return llm_arch_nomem(ev);

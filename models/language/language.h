@@ -282,11 +282,12 @@ typedef struct arch_mapping { /* a line of a convert section */
     arch_map_kind kind;
     arch_place place;
     const char *name;
-    const char *other; /* PREFIX; WEIGHT: the line is for weights below this prefix only, "enc." */
-    bool whole;        /* KEY: written key(".."), a full name */
-    bool bias;         /* WEIGHT: name.bias <- */
-    int argument;      /* AGREE: the index in llm_arch_sound_arguments */
-    arch_expr *expr;   /* NULL: IGNORE of tensors, PREFIX */
+    /* PREFIX; FOLDER: the file of its values, for messages; WEIGHT: the line is for weights below this prefix only, "enc." */
+    const char *other;
+    bool whole;      /* KEY: written key(".."), a full name */
+    bool bias;       /* WEIGHT: name.bias <- */
+    int argument;    /* AGREE: the index in llm_arch_sound_arguments */
+    arch_expr *expr; /* NULL: IGNORE of tensors, PREFIX */
     arch_stmt *require;
     struct arch_mapping *next;
 } arch_mapping;

@@ -129,6 +129,13 @@ static arch_mapping *parse_folder(arch_parser *p, arch_mapping *m) {
     if (n == 0 || n >= ARCH_MAX_NAME || strspn(m->name, plain) < n)
         return llm_arch_parse_fail(p, "'folder' needs the name of a folder in the folder, of "
                                       "letters, digits and '_'");
+    static const char file[] = "/config.json";
+    char *path = llm_arch_parse_alloc(p, n + sizeof file, 1);
+    if (!path)
+        return NULL;
+    memcpy(path, m->name, n);
+    memcpy(path + n, file, sizeof file);
+    m->other = path;
     p->tok++;
     return llm_arch_end_of_line(p) ? m : NULL;
 }

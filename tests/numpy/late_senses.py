@@ -539,16 +539,22 @@ class Check:
             self.tell(f"{name}: an eye and an ear of {'a folder' if tower == folder else 'a file'}", same and far <= LIMIT, f"{far:.0e}")
         own, within = line["folders"]["audio_tokenizer"]["config"], os.path.join(folder, "audio_tokenizer")
 
-        def refused(file, text, said):
+        def refused(file, text, *said):
             os.makedirs(within, exist_ok=True)
             with open(os.path.join(within, file), "w", encoding="utf-8") as f:
                 f.write(text)
             done = subprocess.run([self.convert, folder, "--mmproj", self.at("both")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-            ok = done.returncode == 1 and said in done.stderr
-            self.tell(f"{name}: audio_tokenizer, {said}", ok, "" if ok else done.stderr.strip())
+            ok = done.returncode == 1 and all(x in done.stderr for x in said)
+            self.tell(f"{name}: audio_tokenizer, {said[-1]}", ok, "" if ok else done.stderr.strip())
 
         for key, x in (("avg_pooler", 3), ("encoder_causal", False), ("encoder_skip_layer_id", 2), ("nfft", 1024), ("num_quantizers", 5), ("swa_per_block", 0), ("rope_theta", 1000), ("fmax", 8000)):
-            refused("config.json", json.dumps(own | {key: x}), f"modules.audio_tokenizer.{key} = {json.dumps(x)}")
+            refused("config.json", json.dumps(own | {key: x}), f"{within}/config.json: ", f" {key} = {json.dumps(x)}")
+        refused("config.json", json.dumps({key: x for key, x in own.items() if key != "stride_size"}), "config.modules.audio_tokenizer.stride_size is missing in audio_tokenizer/config.json")
+        refused("config.json", json.dumps(own | {"d_model": 25}), f"{folder}/config.json: audio_config.input_local_dim = 24, {within}/config.json: d_model = 25: ")
+        with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
+            outer = json.load(f)
+        refused("../config.json", json.dumps(outer | {"modules": {}}), f"{folder}/config.json has a value 'modules', ")
+        refused("../config.json", json.dumps(outer), "audio_config.input_local_dim = 24")
         shutil.rmtree(within)
         missing = "audio_tokenizer/config.json: no such file: the folder audio_tokenizer of the model"
         for tool, words, code, said in ((self.convert, (folder, "--mmproj", self.at("both")), 1, missing),
