@@ -495,7 +495,7 @@ static bool same_string(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* Returns the first line of a section that maps the same key or weight as m; m itself if it is
+/* Returns the first line of a section that maps the same key or weight, or names the same folder, as m; m itself if it is
  * the first. */
 static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const arch_mapping *m) {
     const arch_mapping *x = c->map;
@@ -594,7 +594,7 @@ static bool resolve_convert(arch_parser *p) {
             else if (!is_declared(p, m))
                 llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
                                        "the descriptor declares no weight '%s'", m->name);
-            else if (m->kind <= MAP_ARCH && first_of(p, c, m) != m)
+            else if ((m->kind <= MAP_ARCH || m->kind == MAP_FOLDER) && first_of(p, c, m) != m)
                 llm_arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' has two lines", m->name);
             else if (m->kind >= MAP_IGNORE && m->name)
                 check_ignored(p, m);

@@ -169,6 +169,7 @@ static const expected syntax[] = {
     {"convert A:\n  agree \"step\"\n", "4:15: error: ',' is expected after the name"},
     {"convert A:\n  folder \"../up\"\n",
      "4:10: error: 'folder' needs the name of a folder in the folder, of letters, digits and '_'"},
+    {"convert A:\n  folder \"a\"\n  folder \"a\"\n", "5:3: error: 'a' has two lines"},
     {"convert A:\n  folder \"\"\n", "4:10: error: 'folder' needs the name of a folder"},
     {"convert A if nix:\n  .n <- 4\n", "3:14: error: unknown name 'nix'"},
     {"convert A:\n  require 1 == 1, 2\n",
