@@ -345,10 +345,26 @@ void llm_arch_adapt_fini(arch_eval *ev) {
     ev->adapt = NULL;
 }
 
-/* Reports a pair that changes nothing, with the reason, unless it may be for another file. Returns false if it has reported. */
+/* True if a node of the graph reads the tensor w. */
+static bool is_read(const arch_eval *ev, const ggl_tensor *w) {
+    for (int i = 0; i < ggl_graph_n_nodes(ev->g); i++) {
+        const ggl_tensor *t = ggl_graph_node(ev->g, i);
+        for (int k = 0; k < t->n_src; k++)
+            if (t->src[k] == w)
+                return true;
+    }
+    return false;
+}
+
+/* Reports a pair that changes nothing, with the reason, unless it may be for another file, or is for a weight that this graph has and does not
+ * read (such as matrices for rows of pictures while no eye is open). Returns false if it has reported. */
 static bool refuse_unused(arch_eval *ev, const llm_adapter_use *use, const arch_pair *p) {
     llm_arch_tensor t = {.name = p->name.s, .optional = true};
     const llm_adapter *a = use->adapter;
+    const arch_weight *w = llm_arch_find_weight(ev, p->name.s);
+    if (w && w->t && !is_read(ev, w->t))
+        return pair_fits(p, w->t->n_dims, w->t->ne) ||
+               refuse_shape(ev, a, p, w->name, w->t->n_dims, w->t->ne);
     if (ev->src->tensor_at && ev->src->find_tensor(ev->src->ctx, &t))
         return llm_arch_adapt_refuse(
             ev, GGL_UNSUPPORTED, a,
