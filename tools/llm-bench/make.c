@@ -258,12 +258,13 @@ int bench_make(int argc, char **argv) {
                  "about as many multiply-adds for a token"},
         {"--list", ARG_FLAG, &o.list, .help = "print the known shapes"},
         {0}};
-    static const args_example examples[] = {{"llm-bench make --list", "prints the known shapes"},
-                                            {"llm-bench make tinyllama-1.1b q8_0 random.gguf",
-                                             "writes a model of 1.1 billion parameters in q8_0"},
-                                            {"llm-bench make --like model.gguf q4_0 like.gguf",
-                                             "writes a plain model that costs as much as model.gguf"},
-                                            {0}};
+    static const args_example examples[] = {
+        {"llm-bench make --list", "prints the known shapes"},
+        {"llm-bench make tinyllama-1.1b q8_0 random.gguf",
+         "writes a model of 1.1 billion parameters in q8_0"},
+        {"llm-bench make --like model.gguf q4_0 like.gguf",
+         "writes a plain model that costs as much as model.gguf"},
+        {0}};
     const args_operand operands[] = {{"SHAPE", shape_names()}, {"TYPE", type_names()}, {0}};
     const args_spec spec = {
         TOOL,
