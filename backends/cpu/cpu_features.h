@@ -41,13 +41,18 @@ uint32_t ggl_cpu_features_detect(void);
 /* Asks the system for registers that it gives to a process only on request (those of CPU_AMX), and
  * returns `features` without those that it refuses. They may be asked for again, from any thread. */
 uint32_t ggl_cpu_features_ask(uint32_t features);
-/* How weights are stored: as floats; as codes of 8 bits; as codes of fewer bits. */
-typedef enum cpu_stream { CPU_FLOATS, CPU_BYTES, CPU_FEWER_BITS } cpu_stream;
-/* Returns how many bytes ahead weights should be prefetched that lie in the order in which they are
- * read. 0: not at all, because this processor finds them by itself, and prefetching makes it slower. */
-int64_t ggl_cpu_prefetch_ahead(cpu_stream s);
+/* How quantized weights are stored: as codes of 8 bits; as codes of fewer bits. */
+typedef enum cpu_codes { CPU_BYTES, CPU_FEWER_BITS } cpu_codes;
+/* How weights are read that lie in the order in which they are needed. */
+typedef struct cpu_reading {
+    /* They are prefetched so many bytes ahead. 0: not at all, because the processor finds them by itself, and prefetching makes it slower. */
+    int64_t ahead;
+    bool apart; /* two stretches are read side by side, if registers suffice */
+} cpu_reading;
+/* Returns what is fastest on this processor. */
+cpu_reading ggl_cpu_reading(cpu_codes codes);
 /* The same for a processor of that family and model of AMD's (family 0: somebody else's). */
-int64_t ggl_cpu_ahead_of(int amd_family, int model, cpu_stream s);
+cpu_reading ggl_cpu_reading_of(int amd_family, int model, cpu_codes codes);
 /* Returns `features` without those named in mask ("avx512,avx2"; "all" removes all; unknown names
  * are ignored) and without features that build on them: without avx2 there is no avx512. mask may
  * be NULL. */

@@ -141,24 +141,25 @@ uint32_t ggl_cpu_features_ask(uint32_t features) {
 }
 #endif
 
-/* AMD's processors as they were measured. Zen 4 finds all weights by itself, and Zen 5 those of 8 bits and more; it falls behind where fewer bytes of codes
+/* AMD's processors as they were measured. Zen 4 finds all codes by itself, and Zen 5 those of 8 bits; it falls behind where fewer bytes of codes
  * lie between the scales. Zen 3 falls behind with all codes, and gains most if what is fetched is near. */
 static const struct {
     int family, first, last; /* models */
-    int64_t ahead[CPU_FEWER_BITS + 1];
+    cpu_reading reading[CPU_FEWER_BITS + 1];
 } amd[] = {
-    {0x19, 0x00, 0x0f, {0, 2048, 2048}}, /* Zen 3 */
-    {0x19, 0x20, 0x5f, {0, 2048, 2048}},
-    {0x1a, 0x00, 0xff, {0, 0, AHEAD}}, /* Zen 5 */
+    {0x19, 0x00, 0x0f, {{AHEAD_NEAR, false}, {AHEAD_NEAR, false}}}, /* Zen 3 */
+    {0x19, 0x20, 0x5f, {{AHEAD_NEAR, false}, {AHEAD_NEAR, false}}},
+    {0x1a, 0x00, 0xff, {{0, false}, {AHEAD, false}}}, /* Zen 5 */
 };
 
-int64_t ggl_cpu_ahead_of(int amd_family, int model, cpu_stream s) {
+cpu_reading ggl_cpu_reading_of(int amd_family, int model, cpu_codes codes) {
     const int n = sizeof amd / sizeof *amd, newest = amd[n - 1].family;
     const int family = amd_family > newest ? newest : amd_family;
     for (int i = 0; i < n; i++)
         if (family == amd[i].family && model >= amd[i].first && model <= amd[i].last)
-            return amd[i].ahead[s];
-    return amd_family == 0 ? AHEAD : 0; /* others were measured on Sapphire Rapids */
+            return amd[i].reading[codes];
+    /* the others were measured on Intel's Granite Rapids, whose prefetcher follows each page of 4 KiB by itself */
+    return amd_family == 0 ? (cpu_reading){AHEAD_NEAR, true} : (cpu_reading){0, false};
 }
 
 /* Sets the processor's family and model if AMD made it, or who builds its designs; otherwise 0. */
@@ -176,10 +177,10 @@ static void amd_model(int *family, int *model) {
 #endif
 }
 
-int64_t ggl_cpu_prefetch_ahead(cpu_stream s) {
+cpu_reading ggl_cpu_reading(cpu_codes codes) {
     int family, model;
     amd_model(&family, &model);
-    return ggl_cpu_ahead_of(family, model, s);
+    return ggl_cpu_reading_of(family, model, codes);
 }
 
 static const struct {

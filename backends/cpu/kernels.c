@@ -25,15 +25,13 @@ void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features) {
 #else
     (void)features;
 #endif
-    const int64_t ahead[] = {[CPU_FLOATS] = ggl_cpu_prefetch_ahead(CPU_FLOATS),
-                             [CPU_BYTES] = ggl_cpu_prefetch_ahead(CPU_BYTES),
-                             [CPU_FEWER_BITS] = ggl_cpu_prefetch_ahead(CPU_FEWER_BITS)};
+    const cpu_reading reading[] = {[CPU_BYTES] = ggl_cpu_reading(CPU_BYTES),
+                                   [CPU_FEWER_BITS] = ggl_cpu_reading(CPU_FEWER_BITS)};
     for (int t = 0; t < GGL_TYPE_LIMIT; t++) {
         const ggl_type_info *type = ggl_type_get(t);
-        if (type)
-            k->product[t].ahead = ahead[!type->quantized                   ? CPU_FLOATS
-                                        : type->size < (size_t)type->block ? CPU_FEWER_BITS
-                                                                           : CPU_BYTES];
+        if (type && type->quantized)
+            k->product[t].reading =
+                reading[type->size < (size_t)type->block ? CPU_FEWER_BITS : CPU_BYTES];
     }
 }
 

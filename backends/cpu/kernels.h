@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cpu_features.h"
 #include "ggl/graph.h"
 
 #define CPU_QBLOCK     32 /* elements of a block of a quantized activation row */
@@ -69,15 +70,15 @@ typedef enum cpu_columns {
  * weight. k: elements of a row; row_size: bytes from one row to the next. */
 typedef struct cpu_product {
     cpu_columns columns;
-    /* Multiplies rows as they are; for few columns. ahead: as below. */
+    /* Multiplies rows as they are; for few columns. */
     void (*rows)(float *const *y, const void *const *x, int n_cols, const void *w, size_t row_size,
-                 int64_t n_rows, int64_t k, int64_t ahead);
+                 int64_t n_rows, int64_t k);
     /* Multiplies rows in the row-interleaved layout (quant/rows16.h), beginning with a group; for
-     * few columns. Prefetches what it reads `ahead` bytes later; 0: nothing, unless it computes much
-     * between two loads. NULL: the type has no such layout. */
+     * few columns. Where it computes much between two loads, it prefetches in any case. NULL: the
+     * type has no such layout. */
     void (*rows16)(float *const *y, const void *const *x, int n_cols, const void *w, int64_t n_rows,
-                   int64_t k, int64_t ahead);
-    int64_t ahead; /* the distance that is best on this machine */
+                   int64_t k, cpu_reading reading);
+    cpu_reading reading; /* what is fastest for rows16 on this machine */
     /* Writes the codes of that layout for k elements of 1 .. 16 rows, and nothing between them. */
     void (*interleave)(uint8_t *to, const void *w, size_t row_size, int n_rows, int64_t k);
     /* For many columns: pack() unpacks 1 .. panel_rows rows to a panel of panel_size(k) bytes,

@@ -291,9 +291,9 @@ static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
         const void *x[COLUMNS];
         int n = take_columns(t, s, i, s->j0, y, x);
         if (in_groups(t))
-            p->rows16(y, x, n, w, s->j1 - s->j0, k, p->ahead);
+            p->rows16(y, x, n, w, s->j1 - s->j0, k, p->reading);
         else
-            p->rows(y, x, n, w, t->src[LINEAR_W].nb[1], s->j1 - s->j0, k, p->ahead);
+            p->rows(y, x, n, w, t->src[LINEAR_W].nb[1], s->j1 - s->j0, k);
     }
 }
 

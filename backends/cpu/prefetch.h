@@ -7,7 +7,7 @@
 
 #include "unroll.h"
 
-enum { AHEAD = 8192 /* prefetch distance in bytes */ };
+enum { AHEAD = 8192, AHEAD_NEAR = 2048 /* prefetch distances in bytes */ };
 
 /* Prefetch to the L1 cache, and to the L2 cache. */
 INLINE void fetch(const void *p, int64_t bytes) {

@@ -114,7 +114,7 @@ static problem problem_new(ggl_type type, int64_t k, int64_t n_rows, int n_cols,
                 ggl_cpu_column_make(&all.k[0], form, p.column[form] + (size_t)c * p.column_size,
                                     x.p, k);
         const void *y = p.column[product->columns] + (size_t)c * p.column_size;
-        product->rows((float *[]){p.want + c * n_rows}, &y, 1, p.w.p, p.row_size, n_rows, k, 0);
+        product->rows((float *[]){p.want + c * n_rows}, &y, 1, p.w.p, p.row_size, n_rows, k);
         exact_free(&x);
     }
     return p;
@@ -155,8 +155,9 @@ static void outputs_check(outputs *o, const problem *p, int64_t j, int64_t n, in
     }
 }
 
-/* How many bytes ahead kernels prefetch: nothing, and what processors need that foresee less. */
-static const int64_t ahead_of[2] = {0, 8192};
+/* How kernels read: by what the processor foresees, and as processors need that foresee less. */
+static const cpu_reading reading_of[] = {{0, false}, {8192, false}, {2048, true}};
+enum { N_READING = sizeof reading_of / sizeof *reading_of };
 
 /* True if a table before t has the same kernel of products, whose place in cpu_product is `at`. */
 static bool is_checked(const problem *p, int t, size_t at) {
@@ -171,12 +172,9 @@ static bool is_checked(const problem *p, int t, size_t at) {
 static void check_rows(const problem *p, int t) {
     if (is_checked(p, t, offsetof(cpu_product, rows)))
         return;
-    for (int i = 0; i < 2; i++) {
-        outputs o = outputs_new(p, p->n_rows, t);
-        all.k[t].product[p->type].rows(o.to, o.x, p->n_cols, p->w.p, p->row_size, p->n_rows, p->k,
-                                       ahead_of[i]);
-        outputs_check(&o, p, 0, p->n_rows, t, "rows");
-    }
+    outputs o = outputs_new(p, p->n_rows, t);
+    all.k[t].product[p->type].rows(o.to, o.x, p->n_cols, p->w.p, p->row_size, p->n_rows, p->k);
+    outputs_check(&o, p, 0, p->n_rows, t, "rows");
 }
 
 /* A program may have sums of its own in ZA, which the kernels save for it. Of three calls one has it so, and one
@@ -274,9 +272,9 @@ static void check_rows16(const problem *p, int t) {
                   (long long)step, all.name[t]);
         guarded_end(&by, "interleave");
     }
-    for (int i = 0; i < 2 && !old; i++) {
+    for (int i = 0; i < N_READING && !old; i++) {
         outputs o = outputs_new(p, p->n_rows, t);
-        f->rows16(o.to, o.x, p->n_cols, w16.p, p->n_rows, p->k, ahead_of[i]);
+        f->rows16(o.to, o.x, p->n_cols, w16.p, p->n_rows, p->k, reading_of[i]);
         outputs_check(&o, p, 0, p->n_rows, t, "interleaved rows");
     }
     check_panel(p, t, w16.p);
@@ -428,30 +426,32 @@ TEST(product_against_double) {
         }
 }
 
-/* Prefetching is for processors that were seen to need it: all but AMD's, Zen 3 for codes, and Zen 5 where few bytes of codes lie between scales. */
-TEST(prefetching_by_processor) {
-    static const struct {
+/* Codes are prefetched, and read in two places, on processors that were seen to need it: all but AMD's, Zen 3 near, and Zen 5 where few bytes of codes
+ * lie between scales. */
+TEST(reading_by_processor) {
+    static const cpu_reading none = {0, false}, near = {2048, false}, far = {8192, false},
+                             apart = {2048, true};
+    const struct {
         int family, model;
-        bool floats, bytes, fewer;
+        cpu_reading bytes, fewer;
     } want[] = {
-        {0, 0, true, true, true},          /* somebody else's */
-        {0x17, 0x31, false, false, false}, /* Zen 2 */
-        {0x19, 0x01, false, true, true},   /* Zen 3: a server, a desktop, a notebook */
-        {0x19, 0x21, false, true, true},   {0x19, 0x50, false, true, true},
-        {0x19, 0x11, false, false, false}, /* Zen 4: a server, a desktop, one of many cores */
-        {0x19, 0x61, false, false, false}, {0x19, 0xa0, false, false, false},
-        {0x1a, 0x02, false, false, true}, /* Zen 5 */
-        {0x1b, 0x00, false, false, true}, /* what comes after it */
+        {0, 0, apart, apart},     /* somebody else's */
+        {0x17, 0x31, none, none}, /* Zen 2 */
+        {0x19, 0x01, near, near}, /* Zen 3: a server, a desktop, a notebook */
+        {0x19, 0x21, near, near}, {0x19, 0x50, near, near},
+        {0x19, 0x11, none, none}, /* Zen 4: a server, a desktop, one of many cores */
+        {0x19, 0x61, none, none}, {0x19, 0xa0, none, none},
+        {0x1a, 0x02, none, far}, /* Zen 5 */
+        {0x1b, 0x00, none, far}, /* what comes after it */
     };
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        const int f = want[i].family, m = want[i].model;
-        CHECK_MSG((ggl_cpu_ahead_of(f, m, CPU_FLOATS) > 0) == want[i].floats &&
-                      (ggl_cpu_ahead_of(f, m, CPU_BYTES) > 0) == want[i].bytes &&
-                      (ggl_cpu_ahead_of(f, m, CPU_FEWER_BITS) > 0) == want[i].fewer,
-                  "family %#x, model %#x", (unsigned)f, (unsigned)m);
-    }
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        for (int c = CPU_BYTES; c <= CPU_FEWER_BITS; c++) {
+            const cpu_reading r = ggl_cpu_reading_of(want[i].family, want[i].model, (cpu_codes)c),
+                              w = c == CPU_BYTES ? want[i].bytes : want[i].fewer;
+            CHECK_MSG(r.ahead == w.ahead && r.apart == w.apart, "family %#x, model %#x",
+                      (unsigned)want[i].family, (unsigned)want[i].model);
+        }
     tables_init(&all);
-    CHECK(all.k[0].product[GGL_Q4_K].ahead == ggl_cpu_prefetch_ahead(CPU_FEWER_BITS));
-    CHECK(all.k[0].product[GGL_Q8_0].ahead == ggl_cpu_prefetch_ahead(CPU_BYTES));
-    CHECK(all.k[0].product[GGL_F16].ahead == ggl_cpu_prefetch_ahead(CPU_FLOATS));
+    CHECK(all.k[0].product[GGL_Q4_K].reading.ahead == ggl_cpu_reading(CPU_FEWER_BITS).ahead);
+    CHECK(all.k[0].product[GGL_Q8_0].reading.ahead == ggl_cpu_reading(CPU_BYTES).ahead);
 }

@@ -46,7 +46,7 @@ static void run_rows(void *ctx, int64_t first, int64_t last, int thread) {
     (void)thread;
     for (int64_t c = 0; c < p->n_cols; c += COLS_AT_ONCE)
         p->p->rows(y, x, take_columns(p, c, first, y, x), p->w + (size_t)first * p->row_size,
-                   p->row_size, last - first, p->k, p->p->ahead);
+                   p->row_size, last - first, p->k);
 }
 
 /* As run_rows, with first and last in groups of rows. */
@@ -58,7 +58,7 @@ static void run_rows16(void *ctx, int64_t first, int64_t last, int thread) {
     (void)thread;
     for (int64_t c = 0; c < p->n_cols; c += COLS_AT_ONCE)
         p->p->rows16(y, x, take_columns(p, c, j, y, x),
-                     p->w16 + ggl_cpu_rows16_size(p->type, j, p->k), end - j, p->k, p->p->ahead);
+                     p->w16 + ggl_cpu_rows16_size(p->type, j, p->k), end - j, p->k, p->p->reading);
 }
 
 static void run_panels(void *ctx, int64_t first, int64_t last, int thread) {
@@ -218,7 +218,7 @@ static bool check_product(const ops *o, const cpu_product *kernel, const ggl_typ
     for (int64_t c = 0; want && c < n_cols; c++)
         defined->rows((float *[]){want + c * CHECKED_ROWS},
                       (const void *[]){p.x + (size_t)c * p.x_size}, 1, p.w, p.row_size,
-                      CHECKED_ROWS, p.k, 0);
+                      CHECKED_ROWS, p.k);
     if (want) {
         prepare_columns(definition, &p, kernel->columns);
         call_product(&(product_call){&p, way});

@@ -84,18 +84,20 @@ INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const ui
 
 /* --- a few columns -------------------------------------------------------------------------- */
 
-/* Multiplies a group in the row-interleaved layout, with n_rows rows of y from j on, with n_cols
- * columns. `ahead`: as in cpu_product. */
-INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *const *x,
-                         const int n_cols, const uint8_t *w, int64_t k, int64_t ahead,
-                         const shape_of t) {
-    const int64_t size = cpu_run_size(t.layout);
+/* Multiplies n_groups groups in the row-interleaved layout, the last of which has n_rows rows of y, of
+ * which the first is j, with n_cols columns. */
+INLINE void groups_rows16(float *const *y, int64_t j, const int n_groups, int n_rows,
+                          const void *const *x, const int n_cols, const uint8_t *w, int64_t k,
+                          cpu_reading reading, const shape_of t) {
+    const int64_t size = cpu_run_size(t.layout), step = cpu_group_size(k, t.layout);
+    int64_t ahead = reading.ahead;
     /* Where much is computed between two loads, the processor does not look far enough. */
-    if (n_cols * LANES_REGISTERS * (1 + t.halves) > 2)
+    if (n_cols * LANES_REGISTERS * (1 + t.halves) > 2 && !reading.apart)
         ahead = AHEAD;
     vfloat acc[LANES_COLS][LANES_GROUPS];
     for (int c = 0; c < n_cols; c++)
-        acc[c][0] = float_zero();
+        for (int g = 0; g < n_groups; g++)
+            acc[c][g] = float_zero();
     const uint8_t *rows = w; /* the scales of rows, if the type has any */
     w += t.layout.row;
     for (int64_t b = 0; b < k / 32; b += t.layout.runs, w += cpu_block_size(t.layout))
@@ -103,31 +105,43 @@ INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *con
             const uint8_t *run = w + t.layout.once + i * size;
             __asm__("" : "+r"(ahead)); /* so that one loop is made for both cases */
             if (__builtin_expect(ahead != 0, 1))
-                fetch(run + ahead, size);
-            add_block(acc, run, t.layout.row ? rows : w, run + cpu_codes_size(t.layout), 0, 1,
-                      (const cpu_qblock *const *)x, n_cols, b + i, t);
+                UNROLL for (int g = 0; g < n_groups; g++) fetch(run + g * step + ahead, size);
+            add_block(acc, run, t.layout.row ? rows : w, run + cpu_codes_size(t.layout), step,
+                      n_groups, (const cpu_qblock *const *)x, n_cols, b + i, t);
         }
     for (int c = 0; c < n_cols; c++)
-        float_store(y[c] + j, acc[c][0], n_rows);
+        for (int g = 0; g < n_groups; g++)
+            float_store(y[c] + j + g * CPU_GROUP, acc[c][g], g < n_groups - 1 ? CPU_GROUP : n_rows);
+}
+
+/* The same with any number of columns. */
+INLINE void all_columns(float *const *y, int64_t j, const int n_groups, int n_rows,
+                        const void *const *x, int n_cols, const uint8_t *w, int64_t k,
+                        cpu_reading reading, const shape_of t) {
+    for (int c = 0, taken; c < n_cols; c += taken) {
+        taken = 0;
+#define TAKE(n)                                                                                    \
+    if (taken == 0 && n_cols - c >= (n)) {                                                         \
+        groups_rows16(y + c, j, n_groups, n_rows, x + c, n, w, k, reading, t);                     \
+        taken = (n);                                                                               \
+    }
+        LANES_FEW(TAKE)
+#undef TAKE
+    }
 }
 
 INLINE void kernel_rows16(float *const *y, const void *const *x, int n_cols, const void *w,
-                          int64_t n_rows, int64_t k, int64_t ahead, const shape_of t) {
+                          int64_t n_rows, int64_t k, cpu_reading reading, const shape_of t) {
+    enum { TWO = LANES_GROUPS > 1 ? 2 : 1 };
     const int64_t size = cpu_group_size(k, t.layout);
     const uint8_t *p = w;
-    for (int64_t j = 0; j < n_rows; j += CPU_GROUP, p += size) {
-        int rows = (int)(n_rows - j < CPU_GROUP ? n_rows - j : CPU_GROUP);
-        for (int c = 0, taken; c < n_cols; c += taken) {
-            taken = 0;
-#define TAKE(n)                                                                                    \
-    if (taken == 0 && n_cols - c >= (n)) {                                                         \
-        group_rows16(y + c, j, rows, x + c, n, p, k, ahead, t);                                    \
-        taken = (n);                                                                               \
-    }
-            LANES_FEW(TAKE)
-#undef TAKE
-        }
-    }
+    int64_t j = 0;
+    for (; TWO > 1 && reading.apart && j + TWO * CPU_GROUP <= n_rows;
+         j += TWO * CPU_GROUP, p += TWO * size)
+        all_columns(y, j, TWO, CPU_GROUP, x, n_cols, p, k, reading, t);
+    for (; j < n_rows; j += CPU_GROUP, p += size)
+        all_columns(y, j, 1, (int)(n_rows - j < CPU_GROUP ? n_rows - j : CPU_GROUP), x, n_cols, p,
+                    k, reading, t);
 }
 
 /* How rows of a file are unpacked: `runs` runs of 32 columns at a time, which have `size` bytes; meta: the bytes
@@ -282,8 +296,7 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
 
 #define QTYPE(NAME, name, class, low, high, table, scales, unit, shift, odd)                       \
     static void rows_##name(float *const *y, const void *const *x, int n_cols, const void *w,      \
-                            size_t row_size, int64_t n_rows, int64_t k, int64_t ahead) {           \
-        (void)ahead; /* rows side by side are not foreseen */                                      \
+                            size_t row_size, int64_t n_rows, int64_t k) {                          \
         const int runs = CPU_PART_RUNS(RUNS_##NAME);                                               \
         const size_t size = runs / RUNS_##NAME * sizeof(struct block_##name);                      \
         rows_of_##class(                                                                           \
@@ -291,8 +304,8 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
             (file_part){ggl_cpu_unpacking[GGL_##NAME].unpack, runs, size, META_##NAME});           \
     }                                                                                              \
     static void rows16_##name(float *const *y, const void *const *x, int n_cols, const void *w,    \
-                              int64_t n_rows, int64_t k, int64_t ahead) {                          \
-        kernel_rows16(y, x, n_cols, w, n_rows, k, ahead, rows16_of_##name);                        \
+                              int64_t n_rows, int64_t k, cpu_reading reading) {                    \
+        kernel_rows16(y, x, n_cols, w, n_rows, k, reading, rows16_of_##name);                      \
     }                                                                                              \
     static void pack_##name(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
         pack_panel(panel, w, row_size, n_rows, k, panel_step(k, panel_##class),                    \

@@ -101,8 +101,7 @@ static float dot_quantized(const ggl_type_info *t, const void *w, const void *co
 
 #define ROWS(type, dot)                                                                            \
     static void rows_##type(float *const *y, const void *const *x, int n_cols, const void *w,      \
-                            size_t row_size, int64_t n_rows, int64_t k, int64_t ahead) {           \
-        (void)ahead;                                                                               \
+                            size_t row_size, int64_t n_rows, int64_t k) {                          \
         for (int c = 0; c < n_cols; c++)                                                           \
             for (int64_t j = 0; j < n_rows; j++)                                                   \
                 y[c][j] = dot((const char *)w + (size_t)j * row_size, x[c], k);                    \

@@ -4,8 +4,7 @@
  * instruction set multiplies pairs of bf16 (V_PAIRS), a lane takes a pair.
  *
  *   rows   multiplies 4 rows at a time, straight from the weights, with one column or, of f32, f16 and f8_e4m3, with as
- *          many as `tile` does, and prefetches the next 4, or with one column reads 4 stretches
- *          without prefetching (cpu_product.ahead)
+ *          many as `tile` does, and prefetches the next 4; with one column, 4 stretches without prefetching
  *   tile   multiplies a panel of PANEL_ROWS rows, as f32 or as pairs, with all columns, several rows by some
  *          columns at a time: inner_tmpl.h, or where vectors can be turned (V_TURN), outer_tmpl.h. V_TILE lists the
  *          numbers of columns, largest first; V_COLS is the largest */
@@ -322,11 +321,11 @@ INLINE int64_t direct_rows(float *const *y, const void *const *x, int n_cols, co
         return direct_rows(y, x, n_cols, (const char *)w, row_size, n_rows, k, size);              \
     }                                                                                              \
     static void rows_##type(float *const *y, const void *const *x, int n_cols, const void *w,      \
-                            size_t row_size, int64_t n_rows, int64_t k, int64_t ahead) {           \
+                            size_t row_size, int64_t n_rows, int64_t k) {                          \
         int64_t j = 0;                                                                             \
         if (n_cols > 1 && load_##type != load_bf16)                                                \
             j = direct_##type(y, x, n_cols, w, row_size, n_rows, k);                               \
-        else if (n_cols == 1 && ahead == 0)                                                        \
+        else if (n_cols == 1)                                                                      \
             j = dot_quarters(y[0], w, row_size, n_rows, x[0], k, load_##type, size);               \
         const char *p = (const char *)w + (size_t)j * row_size;                                    \
         for (; j + ROWS <= n_rows; j += ROWS, p += ROWS * row_size)                                \
