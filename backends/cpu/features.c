@@ -159,7 +159,9 @@ cpu_reading ggl_cpu_reading_of(int amd_family, int model, cpu_codes codes) {
         if (family == amd[i].family && model >= amd[i].first && model <= amd[i].last)
             return amd[i].reading[codes];
     /* the others were measured on Intel's Granite Rapids, whose prefetcher follows each page of 4 KiB by itself */
-    return amd_family == 0 ? (cpu_reading){AHEAD_NEAR, true} : (cpu_reading){0, false};
+    return amd_family != 0      ? (cpu_reading){0, false}
+           : codes == CPU_BYTES ? (cpu_reading){AHEAD_NEAR / 2, true}
+                                : (cpu_reading){AHEAD_NEAR, true};
 }
 
 /* Sets the processor's family and model if AMD made it, or who builds its designs; otherwise 0. */
