@@ -493,6 +493,9 @@ static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
 static ggl_status open_parts(llm_converter *c, ggl_status tensors, const ggl_error *tensors_err,
                              ggl_error *err) {
     ggl_status s = open_keys(c, err);
+    if (s != GGL_OK && c->conv.needs_source && !c->params.vocab_only)
+        return ggl_pass(err,
+                        tensors_err); /* which a line that asks for a tensor does not explain */
     const bool wanted = s == GGL_OK && !c->params.vocab_only;
     if (wanted && tensors != GGL_OK)
         s = settle(c, ggl_pass(err, tensors_err), err);

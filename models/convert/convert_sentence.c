@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "convert_impl.h"
+#include "ggl/internal/pass.h"
+#include "pickle.h"
 
 #define KEYS "sentence_transformers."
 
@@ -28,12 +30,21 @@ static void mark_used(const llm_converter *c, int k) {
     }
 }
 
-/* Adds the tensors of a folder in the folder. */
+/* Adds the tensors of a folder in the folder. GGL_IO if it has none: GGL_NOT_FOUND would mean that the model has none. */
 static ggl_status add_folder(llm_converter *c, ggl_str folder, const char *prefix, ggl_error *err) {
-    const char *name =
-        ggl_arena_printf(&c->arena, "%.*s/model.safetensors", (int)folder.n, folder.s);
-    return name && prefix ? llm_safetensors_add(c->source, c->folder, name, prefix, err)
-                          : llm_converter_no_memory(err);
+    char pickle[256];
+    const char *name = ggl_arena_strndup(&c->arena, folder.s, folder.n),
+               *path = ggl_arena_printf(&c->arena, "%s/%.*s", c->folder, (int)folder.n, folder.s);
+    ggl_error of_folder = {0};
+    if (!name || !path || !prefix)
+        return llm_converter_no_memory(err);
+    const ggl_status s = llm_safetensors_add(c->source, c->folder, name, prefix, &of_folder);
+    if (s == GGL_NOT_FOUND && !llm_pickle_in(path, pickle, sizeof pickle))
+        return ggl_fail(err, GGL_IO,
+                        "%s; the model needs the weights of this folder, too: download them",
+                        of_folder.msg);
+    of_folder.status = s == GGL_NOT_FOUND ? GGL_IO : s;
+    return s == GGL_OK ? s : ggl_pass(err, &of_folder);
 }
 
 ggl_status llm_converter_add_modules(llm_converter *c, ggl_error *err) {

@@ -12,10 +12,10 @@
 #include "ggl/internal/show.h"
 #include "pickle.h"
 
+#define INDEX      "model.safetensors.index.json"
 #define MAX_HEADER ((uint64_t)100 << 20) /* the format's own limit */
 #define MAX_INDEX  ((size_t)100 << 20)
 #define MAX_FILES  4096
-#define MAX_ADDED  16
 #define MAX_NAME   500
 
 static const struct {
@@ -246,8 +246,8 @@ static ggl_status add_file(llm_safetensors *st, const char *folder, const char *
 }
 
 static ggl_status make_room(llm_safetensors *st, size_t n_file, ggl_error *err) {
-    st->map = ggl_arena_alloc(&st->arena, n_file + MAX_ADDED, sizeof *st->map);
-    st->file = ggl_arena_alloc(&st->arena, n_file + MAX_ADDED, sizeof *st->file);
+    st->map = ggl_arena_alloc(&st->arena, n_file, sizeof *st->map);
+    st->file = ggl_arena_alloc(&st->arena, n_file, sizeof *st->file);
     if (!st->map || !st->file)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     return ggl_index_init(&st->by_file, n_file, sizeof *st->file, GGL_INDEX_STRINGS, err);
@@ -273,6 +273,9 @@ static ggl_status add_indexed(llm_safetensors *st, const char *folder, const cha
         if (st->n_file == MAX_FILES)
             return ggl_fail(err, GGL_LIMIT, "%s: more than %d files", index, MAX_FILES);
         const char *name = ggl_arena_strndup(&st->arena, v->s, v->n);
+        if (name && !is_file(folder, name))
+            return ggl_fail(err, GGL_IO, "%s/%s: no such file, but " INDEX " names it: download it",
+                            folder, name);
         s = name ? add_file(st, folder, name, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
         if (s == GGL_OK)
             ggl_index_put(&st->by_file, st->file, (size_t)st->n_file - 1);
@@ -449,21 +452,56 @@ ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder, const
     return s;
 }
 
+/* Moves the files and tensors of a folder in the folder to the end of st. */
+static ggl_status take(llm_safetensors *st, llm_safetensors *own, const char *name,
+                       const char *prefix, ggl_error *err) {
+    const int n = st->n_file, n_own = own->n_file;
+    const size_t n_all = (size_t)n + (size_t)n_own;
+    ggl_file_map *map = ggl_arena_alloc(&st->arena, n_all, sizeof *map);
+    ggl_str *file = ggl_arena_alloc(&st->arena, n_all, sizeof *file);
+    bool ok =
+        map && file &&
+        ggl_grow(&st->tensor, &st->cap_tensor, st->n_tensor + own->n_tensor, sizeof *st->tensor);
+    for (int k = 0; k < n && ok; k++) {
+        map[k] = st->map[k];
+        file[k] = st->file[k];
+    }
+    for (int k = 0; k < n_own && ok; k++) {
+        char *path = ggl_arena_printf(&st->arena, "%s/%s", name, own->file[k].s);
+        map[n + k] = own->map[k];
+        file[n + k] = (ggl_str){path, path ? strlen(path) : 0};
+        ok = path != NULL;
+    }
+    for (size_t i = 0; i < own->n_tensor && ok; i++) {
+        st_tensor *t = &st->tensor[st->n_tensor + i];
+        char *full = ggl_arena_printf(&st->arena, "%s%s", prefix, own->tensor[i].name.s);
+        *t = own->tensor[i];
+        t->name = (ggl_str){full, full ? strlen(full) : 0};
+        t->file += n;
+        ok = full != NULL;
+    }
+    if (!ok)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    st->map = map;
+    st->file = file;
+    st->n_file += n_own;
+    st->n_tensor += own->n_tensor;
+    own->n_file = 0; /* the maps are st's now */
+    ggl_index_fini(&st->by_name);
+    return llm_safetensors_index(st, err);
+}
+
 ggl_status llm_safetensors_add(llm_safetensors *st, const char *folder, const char *name,
                                const char *prefix, ggl_error *err) {
-    const size_t n = st->n_tensor;
-    if (st->n_added == MAX_ADDED)
-        return ggl_fail(err, GGL_LIMIT, "%s: more than %d files of modules", folder, MAX_ADDED);
-    st->n_added++;
-    ggl_status s = add_file(st, folder, name, err);
-    for (size_t i = n; i < st->n_tensor && s == GGL_OK; i++) {
-        char *own = ggl_arena_printf(&st->arena, "%s%s", prefix, st->tensor[i].name.s);
-        if (!own)
-            return ggl_fail(err, GGL_NOMEM, "out of memory");
-        st->tensor[i].name = (ggl_str){own, strlen(own)};
-    }
-    ggl_index_fini(&st->by_name);
-    return s == GGL_OK ? llm_safetensors_index(st, err) : s;
+    char path[4096];
+    llm_safetensors *own;
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
+        return ggl_fail(err, GGL_LIMIT, "%s: the path is too long", folder);
+    ggl_status s = llm_safetensors_open(&own, path, &st->how, err);
+    if (s == GGL_OK)
+        s = take(st, own, name, prefix, err);
+    llm_safetensors_close(own);
+    return s;
 }
 
 /* Makes an object with room for one file of that name, and no tensors. */

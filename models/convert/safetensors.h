@@ -39,8 +39,8 @@ typedef struct llm_safetensors {
     ggl_arena arena;
     ggl_file_how how;
     ggl_file_map *map;
-    ggl_str *file;       /* names without the folder; s ends in NUL */
-    int n_file, n_added; /* n_added: by llm_safetensors_add */
+    ggl_str *file; /* names without the folder; s ends in NUL */
+    int n_file;
     ggl_index by_file;
     st_tensor *tensor;
     size_t n_tensor, cap_tensor;
@@ -66,8 +66,8 @@ GGL_NODISCARD ggl_status llm_safetensors_open_other(llm_safetensors **out, llm_j
 /* What such a reader does with a file that is safetensors itself: fills tensor[] and makes the index. */
 GGL_NODISCARD ggl_status llm_safetensors_read(llm_safetensors *st, const void *data, size_t size,
                                               ggl_error *err);
-/* Adds a file of the folder to what llm_safetensors_open opened; its tensors get names that begin with `prefix`. name and
- * prefix are borrowed. GGL_LIMIT: too many such files; otherwise as that. */
+/* Adds the tensors of a folder in the folder, which is opened as llm_safetensors_open opens one. Their names get the prefix, and
+ * those of the files the name of that folder: "2_Dense/model.safetensors". Fails as llm_safetensors_open does. */
 GGL_NODISCARD ggl_status llm_safetensors_add(llm_safetensors *st, const char *folder,
                                              const char *name, const char *prefix, ggl_error *err);
 /* Makes the index of names. GGL_FORMAT: a name occurs twice. GGL_NOMEM. */

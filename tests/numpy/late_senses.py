@@ -527,6 +527,7 @@ class Check:
 
     def beside_an_eye(self, name, file, line):
         """A folder with an eye, too: both are in one file, and each makes its own rows. Without the folder within it that the ear needs, it sees."""
+        from folders import write_safetensors
         eye = next(x for x in lines() if x["name"] == "mimo-v2.5")
         path, picture = self.write_medium("sound", line["media"][0], rate=line["rate"]), self.write_medium("picture", eye["media"][0])
         folder = self.write_folder({**line, "config": {**line["config"], **eye["config"], "audio_config": line["config"]["audio_config"]}, "processor": eye["processor"],
@@ -564,8 +565,22 @@ class Check:
             self.tell(f"{name}: {os.path.basename(tool)} of a folder without audio_tokenizer", ok, "" if ok else done.stderr.strip())
         refused("config.json", "[]", "config.json: an object is expected")
         refused("config.json", "{", "audio_tokenizer/config.json")
-        refused("config.json", json.dumps(own), "audio_tokenizer/model.safetensors")
-        refused("model.safetensors", "{", "audio_tokenizer/model.safetensors")
+        missing = f"llm-convert: {within}: there is no model.safetensors and no model.safetensors.index.json; the model needs the weights of this folder, too: download them"
+        refused("config.json", json.dumps(own), missing)
+        refused("model.safetensors", "{", f"{within}/model.safetensors")
+        os.remove(os.path.join(within, "model.safetensors"))
+        tensors = weights(unpacked(line["folders"]["audio_tokenizer"]["shapes"]))
+        names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+        for k, part in enumerate(names):
+            write_safetensors(os.path.join(within, part), {name: w for i, (name, w) in enumerate(tensors.items()) if i % 2 == k})
+        index = json.dumps({"weight_map": {name: names[i % 2] for i, name in enumerate(tensors)}})
+        with open(os.path.join(within, "model.safetensors.index.json"), "w", encoding="utf-8") as f:
+            f.write(index)
+        self.tell(f"{name}: audio_tokenizer in two files", np.array_equal(heard, self.seen(folder, "sound", path)))
+        os.remove(os.path.join(within, names[1]))
+        refused("model.safetensors.index.json", index, f"llm-convert: {within}/{names[1]}: no such file, but model.safetensors.index.json names it: download it")
+        os.remove(os.path.join(within, "model.safetensors.index.json"))
+        refused("config.json", json.dumps(own), f"llm-convert: {within}: {names[1]} is missing: the folder has 1 of the 2 parts in their names; the model needs")
 
     def hostile_codes(self, name, file, line):
         """Codebooks, groups and windows that do not fit, from the file's keys or its tensors, are refused, with the key or the tensor."""

@@ -152,7 +152,9 @@ TEST(folders) {
          "tensor 't' is not in 'm-2.safetensors'"},
         {"{\"weight_map\": {\"t\": \"m-1.safetensors\", \"v\": \"m-2.safetensors\"}}",
          "tensor 'v' is not in 'm-2.safetensors'"},
-        {"{\"weight_map\": {\"t\": \"m-3.safetensors\"}}", "m-3.safetensors: cannot be opened"},
+        {"{\"weight_map\": {\"t\": \"m-3.safetensors\"}}",
+         "/m-3.safetensors: no such file, but "
+         "model.safetensors.index.json names it: download it"},
         {"{\"weight_map\": {\"t\": \"../m-1.safetensors\"}}",
          "/model.safetensors.index.json: weight_map: tensor 't' is not in any file of this folder, "
          "but in '../m-1.safetensors'"},
@@ -187,6 +189,44 @@ static bool put_tensor(const char *file, const char *name) {
              "{\"%s\": {\"dtype\": \"U8\", \"shape\": [1], \"data_offsets\": [0, 1]}}", name);
     make(head, 1);
     return put(file, bytes, n_bytes);
+}
+
+/* A folder in the folder has tensors in one file or several; a file of it that is missing is named. */
+TEST(folders_within) {
+    llm_safetensors *st;
+    char folder[400];
+    snprintf(folder, sizeof folder, "%s/2_Dense", test_folder());
+    REQUIRE(put_tensor("model.safetensors", "a") && ggl_os_make_folder(folder, false));
+    static const struct {
+        const char *file, *tensor, *words;
+    } step[] = {{NULL, NULL, "/2_Dense: there is no model.safetensors and no"},
+                {"2_Dense/model-00002-of-00003.safetensors", "a",
+                 "/2_Dense: model-00001-of-00003.safetensors is missing: the folder has 1 of"},
+                {"2_Dense/model-00001-of-00003.safetensors", "b", "model-00003-of-00003"},
+                {"2_Dense/model-00003-of-00003.safetensors", "c", NULL}};
+    for (size_t i = 0; i < sizeof step / sizeof *step; i++) {
+        REQUIRE(!step[i].file || put_tensor(step[i].file, step[i].tensor));
+        REQUIRE_OK(llm_safetensors_open(&st, test_folder(), NULL, &err), &err);
+        const ggl_status s = llm_safetensors_add(st, test_folder(), "2_Dense", "dense.", &err);
+        if (step[i].words) {
+            CHECK_INT(s, GGL_NOT_FOUND);
+            CHECK_HAS(err.msg, step[i].words);
+        } else if (CHECK_OK(s, &err)) {
+            const st_tensor *t = llm_safetensors_find(st, "dense.c");
+            CHECK(st->n_tensor == 4 && llm_safetensors_find(st, "a") && t &&
+                  !llm_safetensors_find(st, "c"));
+            CHECK_STR(t ? st->file[t->file].s : "", "2_Dense/model-00003-of-00003.safetensors");
+            CHECK_INT(llm_safetensors_add(st, test_folder(), "2_Dense", "dense.", &err),
+                      GGL_FORMAT); /* a name occurs twice */
+        }
+        llm_safetensors_close(st);
+    }
+    static const char index[] = "{\"weight_map\": {\"a\": \"x.safetensors\"}}";
+    REQUIRE(put("2_Dense/model.safetensors.index.json", index, strlen(index)));
+    REQUIRE_OK(llm_safetensors_open(&st, test_folder(), NULL, &err), &err);
+    CHECK_INT(llm_safetensors_add(st, test_folder(), "2_Dense", "dense.", &err), GGL_IO);
+    CHECK_HAS(err.msg, "/2_Dense/x.safetensors: no such file, but model.safetensors.index.json");
+    llm_safetensors_close(st);
 }
 
 /* Parts without an index are the model if all of them are there. */
