@@ -11,6 +11,7 @@
 #include "ggl/internal/disk_left.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_clock.h"
+#include "ggl/internal/show.h"
 #include "common/user_path.h"
 #include "ggl/internal/os_fs.h"
 #include "web.h"
@@ -345,7 +346,9 @@ static ggl_status run(download *d, ggl_error *err) {
     if (st != GGL_OK)
         return st;
     const char *slash = ggl_os_last_separator(d->f->path);
-    snprintf(name, sizeof name, "%s", slash ? slash + 1 : d->f->path);
+    const char *shown = d->f->name ? d->f->name : slash ? slash + 1 : d->f->path;
+    snprintf(name, sizeof name, "%.*s", (int)ggl_utf8_cut(shown, strlen(shown), sizeof name - 1),
+             shown);
     char here[AMOUNT_TEXT], all[AMOUNT_TEXT];
     llm_amount_bytes(all, d->f->size);
     if (d->n > 0)

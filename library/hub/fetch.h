@@ -14,6 +14,7 @@
 
 typedef struct fetch_file {
     const char *url, *path;
+    const char *name;    /* for messages; NULL: the end of the path */
     const char *token;   /* NULL: none */
     uint64_t size;       /* the number of bytes that the file must have */
     const char *version; /* a line of text that changes when the file does */

@@ -103,6 +103,7 @@ static ggl_status describe(const hub *h, const hub_file *f, fetch_file *to, ggl_
     char *url = malloc(WEB_MOST_URL);
     *to = (fetch_file){.url = url,
                        .path = llm_hub_join(h->cache, h->folder, f->path),
+                       .name = llm_hub_is_within(f) ? f->path : NULL,
                        .token = h->token,
                        .size = f->size,
                        .version = f->version,

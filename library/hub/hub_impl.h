@@ -55,7 +55,8 @@ GGL_NODISCARD ggl_status llm_hub_each_cached(hub *h, void (*each)(void *user, co
 /* Downloads those of n files that are not current. If any is missing and `first` is not NULL, hub_set_unfinished is called before. */
 GGL_NODISCARD ggl_status llm_hub_fetch(hub *h, const hub_file *const *file, size_t n,
                                        const char *first, ggl_error *err);
-/* Marks the model of the file `first` as unfinished from now on, until hub_set_finished. The process holds the mark until then. */
+/* `first` is HUB_CONFIG for a Hugging Face folder, also for one without config.json.
+ * Marks the model of the file `first` as unfinished from now on, until hub_set_finished. The process holds the mark until then. */
 GGL_NODISCARD ggl_status llm_hub_set_unfinished(hub *h, const char *first, ggl_error *err);
 /* True if a download of the model of that file did not come to its end: files may be missing, or be of an older version. */
 bool llm_hub_is_unfinished(const hub *h, const char *first);
@@ -67,7 +68,8 @@ ggl_status llm_hub_too_many(const hub *h, size_t n, ggl_error *err);
 
 /* Downloads the Hugging Face folder of h->list, and removes what an older version of it had and this one has not. */
 GGL_NODISCARD ggl_status llm_hub_get_folder(hub *h, ggl_error *err);
-/* The folder of a list that has one. */
-hub_model llm_hub_folder_model(const hub_list *l);
+/* The folder of a list that has one. in_cache: the list is that of what was downloaded, so all its files are the model's; of a
+ * hub's list, files in folders are not counted if there are some at the top, as only config.json says which of them are read. */
+hub_model llm_hub_folder_model(const hub_list *l, bool in_cache);
 
 #endif

@@ -43,13 +43,18 @@ static bool is_older(const char *path) {
 hub_kind llm_hub_kind_of(const char *path) {
     if (ggl_case_ends_with(path, ".gguf") || is_older(path))
         return HUB_GGUF;
-    if (llm_model_name_of_folder(path))
-        return HUB_TEXT;
-    if (strchr(path, '/'))
+    const char *slash = strchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (path[0] == '.' || name[0] == '.' || strchr(name, '/'))
         return HUB_OTHER;
-    if (path[0] != '.' && ggl_ends_with(path, ".safetensors"))
+    if (llm_model_name_of_folder(name))
+        return HUB_TEXT;
+    if (ggl_ends_with(name, ".safetensors"))
         return HUB_WEIGHTS;
-    return llm_pickle_is_name(path) ? HUB_PICKLE : HUB_OTHER;
+    return !slash && llm_pickle_is_name(path) ? HUB_PICKLE : HUB_OTHER;
+}
+
+bool llm_hub_is_within(const hub_file *f) {
+    return f->kind != HUB_GGUF && strchr(f->path, '/');
 }
 
 /* True for a name that a download gives to a file of its own (fetch.h, hub_fetch.c). */
@@ -150,7 +155,7 @@ static ggl_status add_entry(hub_list *l, const json_value *entry, ggl_error *err
             keep_name(l, &l->pickle, name);
         else if (name->n >= 5 && ggl_case_compare_n(name->s + name->n - 5, ".gguf", 5) == 0)
             keep_name(l, &l->unsafe, name); /* not in `path` if it is too long */
-        else if (kind == HUB_WEIGHTS)
+        else if (kind == HUB_WEIGHTS && !strchr(path, '/'))
             keep_name(l, &l->unsafe, name);
         return GGL_OK;
     }
@@ -243,12 +248,16 @@ const hub_file *llm_hub_list_find(const hub_list *l, const char *path) {
 }
 
 const hub_file *llm_hub_list_folder(const hub_list *l) {
-    return l->no_weights || llm_hub_list_has_weights(l) ? llm_hub_list_find(l, HUB_CONFIG) : NULL;
+    const hub_file *config = llm_hub_list_find(l, HUB_CONFIG);
+    if (!l->no_weights && !llm_hub_list_has_weights(l))
+        return NULL;
+    return config ? config : llm_hub_list_find(l, HUB_MODULES);
 }
 
 bool llm_hub_list_has_weights(const hub_list *l) {
+    const bool within = !llm_hub_list_find(l, HUB_CONFIG) && llm_hub_list_find(l, HUB_MODULES);
     for (size_t i = 0; i < l->n; i++)
-        if (l->file[i].kind == HUB_WEIGHTS)
+        if (l->file[i].kind == HUB_WEIGHTS && (within || !llm_hub_is_within(&l->file[i])))
             return true;
     return false;
 }

@@ -1,5 +1,5 @@
 /* The model files of a repository: read from a hub's answer or from a folder, and which of them is meant. A repository may have GGUF
- * files, and at its top a Hugging Face folder: config.json, safetensors, and the tokenizer's files.
+ * files, and at its top a Hugging Face folder: config.json, safetensors, the tokenizer's files, and folders that may be of the model.
  *
  *     hub_list list = {0};
  *     st = llm_hub_list_add_json(&list, text, n, "the answer", &next, &err);
@@ -15,15 +15,17 @@
 
 enum { HUB_MOST_PATH = 512 }; /* bytes of a file's path within its repository, with the NUL */
 
-#define HUB_CONFIG "config.json"
-#define HUB_INDEX  "model.safetensors.index.json" /* which file has which tensor */
+#define HUB_CONFIG  "config.json"
+#define HUB_MODULES "modules.json"                 /* of a folder of sentence-transformers */
+#define HUB_INDEX   "model.safetensors.index.json" /* which file has which tensor */
 
 typedef enum hub_kind {
     HUB_OTHER, /* nothing that is read */
     HUB_GGUF, /* a model in one file, in any folder: of GGUF, or as ggml-base.bin of its older format */
-    HUB_WEIGHTS, /* safetensors at the top of the repository */
+    /* at the top of the repository, or in a folder there, which may be read or not: */
+    HUB_WEIGHTS, /* safetensors */
     HUB_TEXT,    /* another file of a Hugging Face folder, such as config.json or tokenizer.model */
-    HUB_PICKLE   /* weights as a pickle of PyTorch, which is never downloaded */
+    HUB_PICKLE   /* weights at the top as a pickle of PyTorch, which is never downloaded */
 } hub_kind;
 
 typedef struct hub_file {
@@ -68,13 +70,17 @@ void llm_hub_list_fini(hub_list *l);
 
 /* Returns the file with that path; NULL: none. */
 const hub_file *llm_hub_list_find(const hub_list *l, const char *path);
-/* Returns config.json if there are safetensors, too, or if no_weights is set; NULL: there is no Hugging Face folder. */
+/* Returns config.json, or without one modules.json, if there are safetensors, too, or if no_weights is set; NULL: there is no Hugging
+ * Face folder. */
 const hub_file *llm_hub_list_folder(const hub_list *l);
-bool llm_hub_list_has_weights(const hub_list *l); /* safetensors */
+/* True for safetensors of a Hugging Face folder: at the top, or without a config.json there in the folders of modules.json. */
+bool llm_hub_list_has_weights(const hub_list *l);
+/* True for a file of a Hugging Face folder that is in a folder of the repository. */
+bool llm_hub_is_within(const hub_file *f);
 /* Returns the number of GGUF files. */
 size_t llm_hub_list_n_gguf(const hub_list *l);
 
-/* Returns the file that the user asked for; for a split model, its first part; for a Hugging Face folder, its config.json; NULL if
+/* Returns the file that the user asked for; for a split model, its first part; for a Hugging Face folder, what llm_hub_list_folder returns; NULL if
  * the list has no such file. A named file is
  * always accepted. Without a name, projectors (mmproj) and importance matrices are left out. The default is Q4_K_M, else Q8_0,
  * else the first GGUF file, else the folder. If several have the quantization, the one with the shortest name is chosen, and *n_others is the number of the others. */

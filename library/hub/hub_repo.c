@@ -107,7 +107,7 @@ void llm_hub_each_model(const hub *h, const hub_list *l, const hub_list *cached,
         each(user, &m);
     }
     if (llm_hub_list_folder(l)) {
-        hub_model m = llm_hub_folder_model(l);
+        hub_model m = llm_hub_folder_model(l, l == cached);
         m.cached = cached && llm_hub_list_folder(cached) && !llm_hub_is_unfinished(h, HUB_CONFIG);
         each(user, &m);
     }
@@ -260,7 +260,7 @@ static ggl_status use_cached(hub *h, const hub_wish *wish, ggl_status of_hub, co
     const hub_file *f = find_cached(h, wish);
     if (!f)
         return not_cached(h, wish, of_hub, reason, err);
-    if (llm_hub_is_unfinished(h, f->path))
+    if (llm_hub_is_unfinished(h, f->kind == HUB_GGUF ? f->path : HUB_CONFIG))
         return ggl_fail(err, reason ? of_hub : GGL_NOT_FOUND,
                         "%s%sthe model %s in the cache (%s/%s) is not complete, because its "
                         "download was interrupted; with the network, the same command continues it",

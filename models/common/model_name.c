@@ -6,19 +6,9 @@
 #include "ggl/internal/text.h"
 #include "ggl/internal/os_fs.h"
 
-/* True for the files of sentence-transformers' modules: 1_Pooling/config.json, 2_Dense/model.safetensors. */
-static bool is_of_module(const char *name) {
-    static const char *const names[] = {"_Pooling/config.json", "_Dense/config.json",
-                                        "_Dense/model.safetensors"};
-    const size_t n = strspn(name, "0123456789");
-    for (size_t i = 0; n > 0 && i < sizeof names / sizeof *names; i++)
-        if (strcmp(name + n, names[i]) == 0)
-            return true;
-    return false;
-}
-
 bool llm_model_name_of_folder(const char *name) {
     static const char *const names[] = {"added_tokens.json",
+                                        "artifact.metadata",
                                         "chat_template.jinja",
                                         "config.json",
                                         "config_sentence_transformers.json",
@@ -28,19 +18,30 @@ bool llm_model_name_of_folder(const char *name) {
                                         "modules.json",
                                         "preprocessor_config.json",
                                         "processor_config.json",
+                                        "qwen.tiktoken",
+                                        "rwkv_vocab_v20230424.txt",
+                                        "sentence_albert_config.json",
+                                        "sentence_bert_config.json",
+                                        "sentence_camembert_config.json",
+                                        "sentence_distilbert_config.json",
+                                        "sentence_roberta_config.json",
+                                        "sentence_xlm-roberta_config.json",
+                                        "sentence_xlnet_config.json",
                                         "sentencepiece.bpe.model",
                                         "spiece.model",
                                         "spm.model",
                                         "tekken.json",
+                                        "tiktoken.model",
                                         "tokenizer.json",
                                         "tokenizer.model",
+                                        "tokenizer.tiktoken",
                                         "tokenizer_config.json",
                                         "vocab.json",
                                         "vocab.txt"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    return is_of_module(name);
+    return false;
 }
 
 bool llm_model_name_is_aside(const char *path) {

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* True for the name of a file that is read from a Hugging Face folder beside the weights, such as config.json, tokenizer.model or
- * 1_Pooling/config.json. */
+/* True for the name of a file that is read from a Hugging Face folder, or from a folder in it, beside the weights, such as config.json or
+ * tokenizer.model. */
 bool llm_model_name_of_folder(const char *name);
 
 /* True for a GGUF file that is not a language model itself: a projector for images (mmproj) or an

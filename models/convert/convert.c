@@ -212,18 +212,26 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     return llm_converter_choose_class(c, path, err);
 }
 
+/* Makes a converter of the folder's eye, or of its ear. NULL: out of memory. */
+static llm_converter *new_for_sense(const char *folder, bool ear) {
+    llm_converter *c = ggl_calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->params = llm_convert_default();
+    c->params.eye = true;
+    c->params.senses = ear ? LLM_CONVERT_EAR : LLM_CONVERT_FIRST_SENSE;
+    c->model_folder = c->folder = folder;
+    return c;
+}
+
 /* *hears (NULL is fine): the one that is found is an ear. */
 static bool finds(const char *folder, bool ear, bool *hears, ggl_error *why) {
     ggl_error err = {0};
     if (hears)
         *hears = false;
-    llm_converter *c = ggl_calloc(1, sizeof *c);
+    llm_converter *c = new_for_sense(folder, ear);
     if (!c)
         return false;
-    c->params = llm_convert_default();
-    c->params.eye = true;
-    c->params.senses = ear ? LLM_CONVERT_EAR : LLM_CONVERT_FIRST_SENSE;
-    c->model_folder = c->folder = folder;
     const bool is_folder = !llm_converter_is_file(folder) && has_file(c, "config.json");
     const ggl_status st = is_folder ? read_config(c, &err) : GGL_OK;
     const bool found = is_folder && st == GGL_OK && llm_converter_find_builtin(c, &err) == GGL_OK &&
@@ -248,6 +256,44 @@ bool llm_convert_finds_ear_alone(const char *folder) {
     bool hears;
     (void)finds(folder, false, &hears, NULL);
     return hears;
+}
+
+/* --- folders in the folder -------------------------------------------------------------------- */
+
+/* Calls `each` for those that a section reads. Files that cannot be read are reported when the folder is opened. */
+static ggl_status each_of_section(llm_converter *c, llm_convert_on_folder *each, void *user,
+                                  ggl_error *err) {
+    ggl_error ignored;
+    ggl_status s = read_config(c, &ignored);
+    if (s == GGL_OK)
+        s = c->params.arch_path ? llm_converter_choose_section(c, &ignored)
+                                : llm_converter_find_builtin(c, &ignored);
+    if (s != GGL_OK || !c->conv.section || (c->params.eye && !llm_converter_has_part(c)))
+        return s == GGL_NOMEM ? llm_converter_no_memory(err) : GGL_OK;
+    for (const arch_mapping *m = c->conv.section->map; m && s == GGL_OK; m = m->next)
+        if (m->kind == MAP_FOLDER)
+            s = each(user, m->name, !c->params.eye, err);
+    return s;
+}
+
+ggl_status llm_convert_each_folder(const char *folder, const char *arch_path,
+                                   llm_convert_on_folder *each, void *user, ggl_error *err) {
+    enum { TEXT, EYE, EAR, N };
+    ggl_status s = GGL_OK;
+    for (int k = 0; k < N && s == GGL_OK && !llm_converter_is_file(folder); k++) {
+        llm_converter *c = new_for_sense(folder, k == EAR);
+        if (!c)
+            return llm_converter_no_memory(err);
+        c->params.eye = k != TEXT;
+        c->params.arch_path = k == TEXT ? arch_path : NULL;
+        s = each_of_section(c, each, user, err);
+        if (s == GGL_OK && k == TEXT)
+            s = llm_converter_each_module(c, each, user, err);
+        if (k == EYE && c->arch && llm_converter_hears(c->arch))
+            k = EAR; /* the only sense of the folder */
+        llm_converter_free(c);
+    }
+    return s;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */

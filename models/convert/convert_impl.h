@@ -90,6 +90,9 @@ GGL_NODISCARD ggl_status llm_converter_open_bin(llm_converter *c, int64_t n, ggl
 /* convert_modules.c: finds the folder of the model itself, by the modules of sentence-transformers. Of one without a config.json it makes
  * c->config. */
 GGL_NODISCARD ggl_status llm_converter_find_model(llm_converter *c, ggl_error *err);
+/* Calls `each` for each module that has a folder of its own. */
+GGL_NODISCARD ggl_status llm_converter_each_module(llm_converter *c, llm_convert_on_folder *each,
+                                                   void *user, ggl_error *err);
 /* Reads the modules, if the folder has them. */
 GGL_NODISCARD ggl_status llm_converter_read_modules(llm_converter *c, ggl_error *err);
 /* The modules after the pooling that change more than the length, and whether the last one makes it 1. */

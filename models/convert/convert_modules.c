@@ -557,6 +557,23 @@ ggl_status llm_converter_find_model(llm_converter *c, ggl_error *err) {
     return c->config_path ? name_class(c, err) : llm_converter_no_memory(err);
 }
 
+ggl_status llm_converter_each_module(llm_converter *c, llm_convert_on_folder *each, void *user,
+                                     ggl_error *err) {
+    const json_value *list = c->modules ? &c->modules->root : NULL;
+    ggl_status s = GGL_OK;
+    for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->n && s == GGL_OK; i++) {
+        const ggl_str folder = folder_of(&list->item[i]), kind = kind_of(&list->item[i]);
+        const bool has_weights =
+            i == 0 || ggl_str_is(kind, "Dense") || ggl_str_is(kind, "LayerNorm");
+        const char *name = ggl_arena_strndup(&c->arena, folder.s, folder.n);
+        if (!name)
+            return llm_converter_no_memory(err);
+        if (folder.n > 0)
+            s = each(user, name, has_weights, err);
+    }
+    return s;
+}
+
 ggl_status llm_converter_read_modules(llm_converter *c, ggl_error *err) {
     ggl_status s = read_optional(c, "config_sentence_transformers.json", &c->prompts, err);
     if (s == GGL_OK && c->prompts)

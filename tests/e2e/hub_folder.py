@@ -4,10 +4,11 @@ MODEL: tests/data/stories-qwen3.gguf, of which the folder is made here."""
 import json
 import os
 import shutil
+import struct
 import sys
 
 import mock_hub
-from checks import TMP, check
+from checks import TMP, check, write_json, write_safetensors
 from hf_folder import make_folder, make_mlx_folder
 from hub_run import BIN, DATA, ENV, HUB, MODEL, TEXT, begin, cached, holds, main, parts, ranges, run, stalls, wait_for
 from mock_hub import File
@@ -264,9 +265,124 @@ def test_modules():
     more = {"modules.json": json.dumps(modules).encode(), "1_Pooling/config.json": b'{"pooling_mode_lasttoken": true}',
             "config_sentence_transformers.json": b'{"prompts": {"query": "q: "}}'}
     repo("org/modules", more={name: File(data, lfs=False) for name, data in more.items()})
-    out, _ = run("-hf", "org/modules", has=["downloading 6 files"])
+    out, _ = run("-hf", "org/modules", has=["downloading 5 files", "downloading 1_Pooling/config.json, 32 bytes"])
     check(out == WANT, "the text", out)
     check(all(holds("org/modules", n, data) for n, data in more.items()), "their bytes", in_cache("org/modules"))
+
+
+def all_in_cache(name):
+    """The files of a repository's folder and of those in it."""
+    top = cached(name, "")
+    return sorted(os.path.relpath(os.path.join(at, n), top) for at, _, names in os.walk(top) for n in names if not n.endswith((".version", ".part")))
+
+
+def files_of(folder):
+    return {os.path.relpath(os.path.join(at, n), folder): open(os.path.join(at, n), "rb").read() for at, _, names in os.walk(folder) for n in names}
+
+
+OTHERS = {n: File(b"never") for n in ("onnx/model.safetensors", "onnx/config.json", "onnx/tokenizer.json", "original/model-00001-of-00002.safetensors", "9_Dense/config.json",
+                                      "9_Dense/model.safetensors", "openvino/openvino_model.bin", "2_Dense/deeper/model.safetensors", "2_Dense/pytorch_model.bin")}
+
+
+def test_within():
+    """Of the folders in a repository, those that the model has come whole, and no others: those of modules.json, and those of a section's lines `folder`."""
+    matrix = lambda n, rows=False: {"linear.weight": ("F32", [8, n], struct.pack("<%df" % (8 * n), *([0.01] * (8 * n)))), **({"linear.bias": ("F32", [8], bytes(32))} if rows else {})}
+    wide = json.loads(FILES["config.json"])["hidden_size"]
+    modules = [{"idx": i, "path": path, "type": "sentence_transformers.models." + kind}
+               for i, (path, kind) in enumerate([("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Dense", "Dense"), ("3_Dense", "Dense")])]
+    dense = {"bias": False, "activation_function": "torch.nn.modules.linear.Identity"}
+    own = TMP.name + "/Vectors"
+    shutil.copytree(FOLDER, own)
+    for name, config in (("1_Pooling", {"pooling_mode": "mean"}), ("2_Dense", dense | {"in_features": wide, "out_features": 8, "bias": True}), ("3_Dense", dense | {"in_features": 8, "out_features": 8})):
+        os.mkdir(os.path.join(own, name))
+        write_json(os.path.join(own, name, "config.json"), config)
+    write_json(own + "/modules.json", modules)
+    write_json(own + "/sentence_bert_config.json", {"max_seq_length": 12})
+    parts = ["weights-a.safetensors", "weights-b.safetensors"]
+    for part, (tensor, numbers) in zip(parts, matrix(wide, True).items()):
+        write_safetensors(f"{own}/2_Dense/{part}", {tensor: numbers})
+    write_json(own + "/2_Dense/" + INDEX, {"weight_map": dict(zip(matrix(wide, True), parts))})
+    write_safetensors(own + "/3_Dense/model.safetensors", matrix(8))
+    files = files_of(own)
+    listed = lambda: {n: File(data, lfs=n.endswith(".safetensors")) for n, data in files.items()}
+    HUB.add("org/within", {**listed(), **OTHERS})
+    vectors = ["-p", "Once upon a time there was a little dog and a cat"]
+    embeds = os.path.exists(os.path.join(BIN, "llm-embed"))
+    run("-hf", "org/within", *vectors, tool="llm-embed" if embeds else "llm-cli", text=False, has=["downloading 2_Dense/weights-b.safetensors, "], lacks=["onnx", "9_Dense"])
+    check(all_in_cache("org/within") == sorted(files), "the files of the model's folders", all_in_cache("org/within"))
+    check(all(holds("org/within", n, data) for n, data in files.items()), "their bytes")
+    if embeds:
+        for more in ([], ["--offline"]):
+            check(run("-hf", "org/within", *vectors, *more, tool="llm-embed", text=False)[0] == run("-m", own, *vectors, tool="llm-embed", text=False)[0], "the vectors")
+    run("-hf", "org/within", "--offline", "--hf-list", text=False, has=["(Hugging Face folder, %d files)" % len(files)])
+    HUB.take_log()
+    run("-hf", "org/within", lacks=["downloading"])
+    check(len(HUB.take_log()) == 1, "one request if the folders are current")
+    # llm-tokenize gets the small files of these folders alone
+    HUB.add("org/small", {**listed(), **OTHERS})
+    run("-hf", "org/small", "--ids", "-p", "Once", tool="llm-tokenize", text=False)
+    check(all_in_cache("org/small") == sorted(n for n in files if not n.endswith(".safetensors")), "the small files", all_in_cache("org/small"))
+    run("-hf", "org/small", "--offline", code=1, has=["org/small has no GGUF file in the cache"])
+    # a version without the last module
+    less = {"modules.json": File(json.dumps(modules[:3]).encode(), lfs=False)}
+    HUB.add("org/within", {n: f for n, f in {**listed(), **less, **OTHERS}.items() if not n.startswith("3_Dense")})
+    run("-hf", "org/within", has=["downloading modules.json"], lacks=["downloading 2_Dense"])
+    check(all_in_cache("org/within") == sorted(n for n in files if not n.startswith("3_Dense")), "files of a folder that is gone", all_in_cache("org/within"))
+    # what a repository lacks is said before the model's weights come
+    for lacks, words in ((["3_Dense/model.safetensors"], "org/lacking has no safetensors in its folder 3_Dense, and the model needs the weights of that folder, too; pickles (.bin)"),
+                         (["2_Dense/" + parts[1]], "org/lacking: 2_Dense/" + INDEX + ": tensor 'linear.bias' is in 'weights-b.safetensors', which is no safetensors file in this folder of the"),
+                         (["1_Pooling/config.json"], "1_Pooling/config.json: ")):
+        HUB.add("org/lacking", {n: f for n, f in listed().items() if n not in lacks})
+        run("-hf", "org/lacking", code=1, has=[words], lacks=["downloading model-"])
+    index = {"2_Dense/" + INDEX: File(json.dumps({"weight_map": {"linear.weight": "../model.safetensors"}}).encode(), lfs=False)}
+    HUB.add("org/lacking", {**listed(), **index, "model.safetensors": File(b"x")})
+    run("-hf", "org/lacking", code=1, has=["tensor 'linear.weight' is in '../model.safetensors', which is no safetensors file"], lacks=["downloading model-"])
+    for path in ("..", "../..", "/etc", "onnx/..", "2_Dense/deeper", ".", "x" * 300):
+        HUB.add("org/outside", {**listed(), **OTHERS, "modules.json": File(json.dumps(modules[:1] + [{"path": path, "type": "Normalize"}]).encode(), lfs=False)})
+        run("-hf", "org/outside", what="a module in " + path)
+        check(not [n for n in all_in_cache("org/outside") if "/" in n], "no file of a folder", all_in_cache("org/outside"))
+    # the folder of a line of the section
+    with open(os.path.join(SOURCE, "models/archs/qwen3.arch"), encoding="utf-8") as f:
+        text = f.read().replace("  within config.text_config\n", '  within config.text_config\n  folder "extra"\n  ignore config.modules.extra, "modules.extra.*"\n')
+    check('folder "extra"' in text, "a section with a folder", text[:200])
+    with open(TMP.name + "/extra.arch", "w", encoding="utf-8") as f:
+        f.write(text)
+    more = {"extra/config.json": b"{}", "extra/model.safetensors": files["3_Dense/model.safetensors"]}
+    repo("org/extra", more={**{n: File(data) for n, data in more.items()}, **OTHERS})
+    check(run("-hf", "org/extra", "--arch", TMP.name + "/extra.arch", lacks=["onnx"])[0] == WANT, "a folder of the section")
+    check(all_in_cache("org/extra") == sorted([*FILES, *more]), "the files of the section's folder", all_in_cache("org/extra"))
+    repo("org/extra-lacks", more={"extra/config.json": File(b"{}", lfs=False)})
+    run("-hf", "org/extra-lacks", "--arch", TMP.name + "/extra.arch", code=1, has=["org/extra-lacks has no safetensors in its folder extra"], lacks=["downloading model-"])
+
+
+def test_table():
+    """A model whose files are all in a folder, as tables of vectors have them."""
+    if not os.path.exists(os.path.join(BIN, "llm-embed")):
+        return
+    own = TMP.name + "/Table"
+    os.makedirs(own + "/0_StaticEmbedding")
+    write_json(own + "/modules.json", [{"idx": 0, "path": "0_StaticEmbedding", "type": "sentence_transformers.models.StaticEmbedding"}])
+    n = json.loads(FILES["config.json"])["vocab_size"]
+    write_safetensors(own + "/0_StaticEmbedding/model.safetensors", {"embedding.weight": ("F32", [n, 4], struct.pack("<%df" % (4 * n), *(i % 11 - 5 for i in range(4 * n))))})
+    with open(own + "/0_StaticEmbedding/tokenizer.json", "wb") as f:
+        f.write(FILES["tokenizer.json"])
+    files = files_of(own)
+    HUB.add("org/table", {**{name: File(data) for name, data in files.items()}, **OTHERS, "0_StaticEmbedding/pytorch_model.bin": File(b"never")})
+    want = run("-m", own, "-p", "Once", tool="llm-embed", text=False)[0]
+    for more in ([], [], ["--offline"]):
+        check(run("-hf", "org/table", "-p", "Once", *more, tool="llm-embed", text=False)[0] == want, "the vector")
+    check(all_in_cache("org/table") == sorted(files), "the files", all_in_cache("org/table"))
+    run("-hf", "org/table", "--hf-list", tool="llm-embed", text=False, has=["modules.json  (Hugging Face folder, "])
+    run("--cache-list", text=False, has=["org/table"])
+
+
+def test_names():
+    """All files that a tokenizer or an embedder may have are downloaded."""
+    more = {n: File(b"{}", lfs=False) for n in ("sentence_bert_config.json", "artifact.metadata", "preprocessor_config.json", "processor_config.json", "generation_config.json")}
+    more |= {n: File(b"x") for n in ("tiktoken.model", "qwen.tiktoken", "tokenizer.tiktoken", "rwkv_vocab_v20230424.txt")}
+    repo("org/names", more=more)
+    run("-hf", "org/names")
+    check(in_cache("org/names") == sorted([*FILES, *more]), "the files", in_cache("org/names"))
 
 
 def test_repaired():

@@ -273,13 +273,18 @@ TEST(kinds) {
         hub_kind kind;
     } cases[] = {{"a/b.GGUF", HUB_GGUF},
                  {"model.safetensors", HUB_WEIGHTS},
-                 {"a/model.safetensors", HUB_OTHER},
+                 {"a/model.safetensors", HUB_WEIGHTS},
+                 {"a/.model.safetensors", HUB_OTHER},
+                 {".a/model.safetensors", HUB_OTHER},
+                 {"a/b/model.safetensors", HUB_OTHER},
+                 {"a/pytorch_model.bin", HUB_OTHER},
                  {"../model.safetensors", HUB_OTHER},
                  {".safetensors", HUB_OTHER},
                  {"._model.safetensors", HUB_OTHER}, /* macOS writes such files beside others */
                  {"config.json", HUB_TEXT},
                  {"Config.json", HUB_OTHER},
-                 {"a/config.json", HUB_OTHER},
+                 {"a/config.json", HUB_TEXT},
+                 {"a/b/config.json", HUB_OTHER},
                  {"model.safetensors.index.json", HUB_TEXT},
                  {"tokenizer.model", HUB_TEXT},
                  {"chat_template.jinja", HUB_TEXT},
@@ -335,5 +340,14 @@ TEST(folder_choice) {
     l = list_of(path + 1); /* no config.json */
     CHECK(!llm_hub_list_folder(&l));
     CHECK_STR(chosen(&l, NULL, "model.safetensors", 0), "none");
+    llm_hub_list_fini(&l);
+    static const char *const within[] = {"config.json", "modules.json",
+                                         "0_Static/model.safetensors", NULL};
+    l = list_of(
+        within); /* weights in a folder are those of a model at the top only without a config.json there */
+    CHECK(!llm_hub_list_folder(&l) && !llm_hub_list_has_weights(&l));
+    llm_hub_list_fini(&l);
+    l = list_of(within + 1);
+    CHECK_STR(chosen(&l, NULL, NULL, 0), "modules.json");
     llm_hub_list_fini(&l);
 }

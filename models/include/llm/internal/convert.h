@@ -124,6 +124,15 @@ bool llm_convert_finds_ear(const char *folder);
 /* True if the folder has an ear, and no eye beside it. */
 bool llm_convert_finds_ear_alone(const char *folder);
 
+/* Calls `each` for each folder in the folder that has files of the model: those of modules.json, and those that sections for
+ * the class read, by the files of JSON alone. While some of these are missing, there may be more than is said. needs_weights: the
+ * model cannot do without the folder's tensors. arch_path: as in llm_convert_params. Fails with what `each` returns, or GGL_NOMEM. */
+typedef ggl_status llm_convert_on_folder(void *user, const char *name, bool needs_weights,
+                                         ggl_error *err);
+GGL_NODISCARD ggl_status llm_convert_each_folder(const char *folder, const char *arch_path,
+                                                 llm_convert_on_folder *each, void *user,
+                                                 ggl_error *err);
+
 const char *llm_converter_origin(const llm_converter *c); /* "built-in llama.arch" */
 const char *llm_converter_class(const llm_converter *c);  /* "LlamaForCausalLM" */
 const char *llm_converter_family(const llm_converter *c); /* "llama" */
