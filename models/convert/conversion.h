@@ -52,6 +52,8 @@ typedef struct arch_conversion {
     const json_value *generation; /* of generation_config.json; NULL: the folder has none */
     const json_value *processor[ARCH_PROCESSORS]; /* the first one counts; may be NULL */
     const char *folder, *config_path; /* of these files, for messages; NULL: their names alone */
+    const char *const *dense_file;    /* [n_dense]: that of config.modules.Dense_0, .. */
+    int n_dense;
     llm_safetensors *source;
     const char *no_source; /* why `source` is NULL */
     bool needs_source;     /* a line failed because it is */
@@ -130,8 +132,10 @@ bool llm_arch_convert_find(arch_eval *ev, const arch_expr *e, const json_value *
 /* section_blame.c: hooks, too. file, text: of `size` bytes. */
 bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, char *file, char *text, size_t size);
 void llm_arch_convert_walk(const arch_eval *ev, void (*visit)(void *ctx, arch_expr *e), void *ctx);
-/* Returns the `folder` line whose config.json has the value; NULL: another file has it. */
-const arch_mapping *llm_arch_convert_folder(const arch_conversion *c, const arch_expr *e);
+/* Returns the file in a folder within the folder that has the values config.modules.NAME, "2_Dense/config.json"; NULL: there is none. */
+const char *llm_arch_convert_module_file(const arch_conversion *c, ggl_str name);
+/* The same of a value; NULL: another file has it. */
+const char *llm_arch_convert_folder(const arch_conversion *c, const arch_expr *e);
 /* Returns the name of the file that a value is looked up in, for messages. */
 const char *llm_arch_convert_file(const arch_conversion *c, const arch_expr *e);
 /* Runs the `agree` lines, at the end of the descriptor. False: reported. */

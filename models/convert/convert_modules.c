@@ -621,8 +621,17 @@ ggl_status llm_converter_place_modules(llm_converter *c, ggl_error *err) {
                         "%s/modules.json: modules for the vector of each token, which this class's "
                         "descriptor does not compute",
                         c->folder);
-    for (int k = 0; !c->has_head && k < llm_converter_n_after(c) && s == GGL_OK; k++)
-        s = put_dense(c, &t, c->after[k].folder, k, err);
+    const int n = c->has_head ? 0 : llm_converter_n_after(c);
+    const char **file = ggl_arena_alloc(&c->arena, (size_t)n + 1, sizeof *file);
+    c->conv.dense_file = file;
+    if (!file)
+        return llm_converter_no_memory(err);
+    for (int k = 0; k < n && s == GGL_OK; k++) {
+        const ggl_str folder = c->after[k].folder;
+        file[k] = ggl_arena_printf(&c->arena, "%.*s/config.json", (int)folder.n, folder.s);
+        c->conv.n_dense = k + 1;
+        s = file[k] ? put_dense(c, &t, folder, k, err) : llm_converter_no_memory(err);
+    }
     for (const arch_mapping *m = c->conv.section->map; m && s == GGL_OK; m = m->next)
         if (m->kind == MAP_FOLDER)
             s = put_folder(c, &t, m->name, err);

@@ -384,14 +384,24 @@ static arch_value from_json(const json_value *v) {
     }
 }
 
-const arch_mapping *llm_arch_convert_folder(const arch_conversion *c, const arch_expr *e) {
+const char *llm_arch_convert_module_file(const arch_conversion *c, ggl_str name) {
+    char dense[32];
+    for (const arch_mapping *m = c->section->map; m; m = m->next)
+        if (m->kind == MAP_FOLDER && ggl_str_is(name, m->name))
+            return m->other;
+    for (int k = 0; k < c->n_dense; k++) {
+        snprintf(dense, sizeof dense, "Dense_%d", k);
+        if (ggl_str_is(name, dense))
+            return c->dense_file[k];
+    }
+    return NULL;
+}
+
+const char *llm_arch_convert_folder(const arch_conversion *c, const arch_expr *e) {
     const char *name[2], *root;
     const bool is_within = llm_arch_field_path(e, name, 2, &root) > 1 &&
                            strcmp(root, "config") == 0 && strcmp(name[0], "modules") == 0;
-    const arch_mapping *m = c->section->map;
-    while (m && !(is_within && m->kind == MAP_FOLDER && strcmp(m->name, name[1]) == 0))
-        m = m->next;
-    return m;
+    return is_within ? llm_arch_convert_module_file(c, (ggl_str){name[1], strlen(name[1])}) : NULL;
 }
 
 const char *llm_arch_convert_file(const arch_conversion *c, const arch_expr *e) {
@@ -400,9 +410,9 @@ const char *llm_arch_convert_file(const arch_conversion *c, const arch_expr *e) 
         {"processor", "preprocessor_config.json and processor_config.json"}};
     const char *root;
     const int n = llm_arch_field_path(e, NULL, 0, &root);
-    const arch_mapping *folder = llm_arch_convert_folder(c, e);
-    if (folder)
-        return folder->other;
+    const char *within = llm_arch_convert_folder(c, e);
+    if (within)
+        return within;
     for (size_t k = 0; n > 0 && k < sizeof files / sizeof *files; k++)
         if (strcmp(root, files[k][0]) == 0)
             return files[k][1];

@@ -515,6 +515,8 @@ ggl_status llm_arch_convert_each_unread(const arch_conversion *c, arch_unread_fn
 enum { FEW = 4 }; /* values for which flags are proposed */
 
 typedef struct shown {
+    const arch_conversion *c;
+    const char *file, *first_file, *refused_file; /* of the last value, the first, and `refused` */
     char text[MAX_SHOWN], first[MAX_PATH + 4], refused[MAX_PATH + 400];
     char flags[FEW * (MAX_PATH + 32)];
     size_t used, n, n_more, n_plain; /* n_plain: of which flags has one */
@@ -534,6 +536,18 @@ static void add_flag(char *buf, size_t size, const char *path) {
     snprintf(buf + n, size - n, "%s--ignore-config '%s'", n ? " " : "", path);
 }
 
+/* Returns what of a path the file has as names, and sets *file to it: "modules.Dense_0.a" is "a" in 2_Dense/config.json. */
+static const char *path_in_file(const arch_conversion *c, const char *path, const char **file) {
+    static const char begin[] = "modules.";
+    const char *name = path + sizeof begin - 1,
+               *dot = strncmp(path, begin, sizeof begin - 1) == 0 ? strchr(name, '.') : NULL;
+    *file = dot ? llm_arch_convert_module_file(c, (ggl_str){name, (size_t)(dot - name)}) : NULL;
+    if (*file)
+        return dot + 1;
+    *file = "config.json";
+    return path;
+}
+
 static void show(void *ctx, const arch_unread *u) {
     shown *x = ctx;
     char value[120];
@@ -541,39 +555,47 @@ static void show(void *ctx, const arch_unread *u) {
         return;
     llm_arch_json_text(u->value, value, sizeof value);
     if (u->refused.s && !x->refused[0])
-        snprintf(x->refused, sizeof x->refused, "%s = %s: %.*s%s%.*s", u->path, value,
-                 (int)u->refused.n, u->refused.s, u->known.n > 0 ? "; what is read: " : "",
-                 (int)u->known.n, u->known.s);
-    const char *path = arch_unread_text(u);
+        snprintf(x->refused, sizeof x->refused, "%s = %s: %.*s%s%.*s",
+                 path_in_file(x->c, u->path, &x->refused_file), value, (int)u->refused.n,
+                 u->refused.s, u->known.n > 0 ? "; what is read: " : "", (int)u->known.n,
+                 u->known.s);
+    const char *file, *path = path_in_file(x->c, arch_unread_text(u), &file),
+                      *other = x->file && strcmp(x->file, file) != 0 ? file : NULL;
     if (x->n == 0)
         snprintf(x->first, sizeof x->first, "%s", u->path);
     if (x->n++ < FEW && is_plain_path(u->path))
         x->n_plain++, add_flag(x->flags, sizeof x->flags, u->path);
-    if (x->used + strlen(path) + sizeof value > sizeof x->text)
+    if (x->used + (other ? strlen(other) : 0) + strlen(path) + sizeof value > sizeof x->text) {
         x->n_more++;
-    else
-        x->used += (size_t)snprintf(x->text + x->used, sizeof x->text - x->used, "%s%s = %s",
-                                    x->used ? ", " : "", path, value);
+        return;
+    }
+    if (!x->file)
+        x->first_file = file;
+    x->file = file;
+    x->used +=
+        (size_t)snprintf(x->text + x->used, sizeof x->text - x->used, "%s%s%s%s = %s",
+                         x->used ? ", " : "", other ? other : "", other ? ": " : "", path, value);
 }
 
 ggl_status llm_arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
-    shown x = {.used = 0};
+    shown x = {.c = c, .first_file = "config.json"};
     char more[64] = "";
     int line, column;
     ggl_status s = llm_arch_convert_each_unread(c, show, &x, err);
     if (s != GGL_OK || x.n == 0)
         return s;
     if (x.refused[0])
-        return ggl_fail(err, GGL_UNSUPPORTED, "config.json has %s", x.refused);
+        return ggl_fail(err, GGL_UNSUPPORTED, "%s has %s", x.refused_file, x.refused);
     if (x.n_more)
         snprintf(more, sizeof more, ", and %zu more", x.n_more);
     llm_arch_line_col(c->section->place, &line, &column);
     const bool named = is_plain_path(x.first) && x.first[0];
     return ggl_fail(
         err, GGL_UNSUPPORTED,
-        "config.json has values that this conversion does not read: %s%s. If they change what the "
+        "%s has values that this conversion does not read: %s%s. If they change what the "
         "model computes, the convert section in %s:%d lacks lines for them; if not, add there: "
         "ignore config.%.*s. To continue at your own risk: %s",
-        x.text, more, c->arch->text.name, line, named ? (int)strcspn(x.first, "[") : 1,
-        named ? x.first : "x", x.n_plain == x.n ? x.flags : "--ignore-config PATTERN");
+        x.first_file, x.text, more, c->arch->text.name, line,
+        named ? (int)strcspn(x.first, "[") : 1, named ? x.first : "x",
+        x.n_plain == x.n ? x.flags : "--ignore-config PATTERN");
 }

@@ -155,6 +155,26 @@ def asked(a, config, w, rows):
     told(f"pooling mean: it makes vectors of {N_EMBD} numbers, but the model's modules are for the {2 * N_EMBD} of its own pooling, cls+mean", "--pooling", "mean")
 
 
+def named(a, config, w):
+    """Messages about a layer that the model's descriptor computes name the file and its key, and what no line reads of it, too."""
+    folder = os.path.join(a.dir, "sentences-named")
+    _, own, tensors, _ = dense(20, N_EMBD, IDENTITY, None)
+    write(folder, {"config.json": config, "model.safetensors": w, "1_Pooling/config.json": {"pooling_mode": "mean"}, "modules.json": modules("Transformer", "Pooling", "Dense"),
+                   "2_Dense/model.safetensors": tensors})
+    file = folder + "/2_Dense/config.json: "
+    refused(a, folder, {"2_Dense/config.json": own | {"use_residual": "yes"}}, file + 'use_residual = "yes": ')
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/archs/bert.arch"), encoding="utf-8") as f:
+        text = f.read()
+    lines = [line for line in text.split("\n") if line.strip() != "use sentence_dense"]
+    with open(folder + ".arch", "w", encoding="utf-8") as f:
+        f.write("\n".join(lines + ["# use sentence_dense"]))
+    for more, words in (({}, "2_Dense/config.json has values that this conversion does not read: in_features = 48, out_features = 20, bias = true, "),
+                        ({"strange": 7}, 'Identity", config.json: strange = 7. If')):
+        write(folder, {"config.json": config | more, "2_Dense/config.json": own})
+        done = subprocess.run([a.convert, folder, "--arch", folder + ".arch", "-o", folder + ".gguf"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        check(done.returncode == 1 and words in done.stderr and "add there: ignore config.modules.Dense_0.in_features" in done.stderr, words, done.stderr)
+
+
 def truncated(a, config, w, rows):
     folder = os.path.join(a.dir, "sentences-truncated")
     files = {"config.json": config, "model.safetensors": w, "1_Pooling/config.json": {"pooling_mode": "mean"}, "modules.json": modules("Transformer", "Pooling", "Normalize")}
@@ -199,6 +219,7 @@ def chains(a):
             "activation_function", "mine.Act")
     refused(a, folder, {"2_Dense/config.json": {"activation_function": IDENTITY, "module_input_name": "token_embeddings"}}, "module_input_name", "token_embeddings")
     refused(a, folder, {"modules.json": modules("Transformer", "Dense", "Pooling"), "1_Dense/config.json": {"activation_function": IDENTITY}, "2_Pooling/config.json": {}}, "before the pooling")
+    named(a, config, w)
     refused(a, folder, {"modules.json": modules("Transformer", "Pooling"), "1_Pooling/config.json": {"pooling_mode": "median"}}, "median", "weightedmean")
     refused(a, folder, {"1_Pooling/config.json": {"pooling_mode_median_tokens": True}}, "pooling_mode_median_tokens")
 
