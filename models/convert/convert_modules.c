@@ -162,7 +162,12 @@ static ggl_status check_names(const llm_converter *c, const json_value *config, 
 static ggl_status find_activation(st_module *m, const json_value *config, const char *path,
                                   ggl_error *err) {
     static const char head[] = "torch.nn.";
-    const json_value *v = llm_json_get_kind(config, "activation_function", JSON_STRING);
+    const json_value *v = llm_json_get(config, "activation_function");
+    char said[100];
+    if (v && v->kind != JSON_STRING)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: \"activation_function\" is %s, but the name of a class is expected",
+                        path, llm_arch_json_text(v, said, sizeof said));
     ggl_str name = v ? json_str(v) : (ggl_str){"torch.nn.Tanh", 13}; /* the class's default */
     const bool is_known = name.n > sizeof head && memcmp(name.s, head, sizeof head - 1) == 0;
     const ggl_str all = name;
@@ -217,6 +222,30 @@ static ggl_status note_members(llm_converter *c, const json_value *config, const
     return GGL_OK;
 }
 
+/* Reads a number of features, which the class has no default for. */
+static ggl_status read_features(const json_value *config, const char *name, const char *path,
+                                int64_t *n, ggl_error *err) {
+    const json_value *v = llm_json_get(config, name);
+    char said[100];
+    if (!v || v->kind != JSON_NUMBER || !v->whole || v->number < 1 || v->number > INT32_MAX)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: \"%s\" is %s, but a whole number of at least 1 is expected", path,
+                        name, v ? llm_arch_json_text(v, said, sizeof said) : "missing");
+    *n = (int64_t)v->number;
+    return GGL_OK;
+}
+
+/* Checks that a value, if there is one, is true or false: others would count as the default. */
+static ggl_status check_flag(const json_value *config, const char *name, const char *path,
+                             ggl_error *err) {
+    const json_value *v = llm_json_get(config, name);
+    char said[100];
+    return !v || v->kind == JSON_BOOL
+               ? GGL_OK
+               : ggl_fail(err, GGL_FORMAT, "%s: \"%s\" is %s, but true or false is expected", path,
+                          name, llm_arch_json_text(v, said, sizeof said));
+}
+
 static ggl_status read_dense(llm_converter *c, st_module *m, const json_value *config,
                              const char *path, ggl_error *err) {
     ggl_status s = find_activation(m, config, path, err);
@@ -224,6 +253,14 @@ static ggl_status read_dense(llm_converter *c, st_module *m, const json_value *c
     m->biased = flag_of(config, "bias", true);
     if (s == GGL_OK)
         s = check_names(c, config, path, err);
+    if (s == GGL_OK)
+        s = read_features(config, "in_features", path, &m->n_in, err);
+    if (s == GGL_OK)
+        s = read_features(config, "out_features", path, &m->n_out, err);
+    if (s == GGL_OK)
+        s = check_flag(config, "use_residual", path, err);
+    if (s == GGL_OK)
+        s = check_flag(config, "bias", path, err);
     return s == GGL_OK ? note_members(c, config, path, err) : s;
 }
 

@@ -1,5 +1,6 @@
 /* What of the modules of sentence-transformers goes into the file: tensors of those that the descriptor does not compute, and
  * keys. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,15 +48,55 @@ static ggl_status add_folder(llm_converter *c, ggl_str folder, const char *prefi
     return s == GGL_OK ? s : ggl_pass(err, &of_folder);
 }
 
+/* Returns a tensor of a module; NULL: it has none of that name. */
+static const st_tensor *find_of(const llm_converter *c, const char *prefix, const char *name) {
+    char text[100];
+    return (size_t)snprintf(text, sizeof text, "%s%s", prefix, name) < sizeof text
+               ? llm_safetensors_find(c->source, text)
+               : NULL;
+}
+
+/* Checks that a module's tensors are those that its config.json describes: PyTorch would not load others. Of packed ones the shape
+ * is not known here. */
+static ggl_status check_tensors(const llm_converter *c, const st_module *m, const char *prefix,
+                                ggl_error *err) {
+    const bool is_dense = strcmp(m->kind, "dense") == 0;
+    const char *name = is_dense ? "linear.weight" : "norm.weight";
+    const st_tensor *w = find_of(c, prefix, name), *b = find_of(c, prefix, "linear.bias");
+    char at[600];
+    snprintf(at, sizeof at, "%s/%.*s", c->folder, (int)m->folder.n, m->folder.s);
+    if (!w)
+        return ggl_fail(err, GGL_FORMAT, "%s: its safetensors have no tensor %s", at, name);
+    if (!is_dense || w->type < 0)
+        return GGL_OK;
+    if (w->n_dims != 2 || w->ne[0] != m->n_in || w->ne[1] != m->n_out)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s/config.json: in_features = %" PRId64 ", out_features = %" PRId64
+                        ", but tensor linear.weight of %s has %" PRId64 " rows of %" PRId64
+                        " numbers",
+                        at, m->n_in, m->n_out, c->source->file[w->file].s, w->ne[1], w->ne[0]);
+    if (m->biased != (b != NULL))
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s/config.json: bias = %s, but there is %s tensor linear.bias", at,
+                        m->biased ? "true" : "false", b ? "a" : "no");
+    if (b && (b->n_dims != 1 || b->ne[0] != m->n_out))
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s/config.json: out_features = %" PRId64
+                        ", but tensor linear.bias of %s is not a list of so many numbers",
+                        at, m->n_out, c->source->file[b->file].s);
+    return GGL_OK;
+}
+
 ggl_status llm_converter_add_modules(llm_converter *c, ggl_error *err) {
     ggl_status s = GGL_OK;
     for (int k = 0; k < llm_converter_n_after(c) && s == GGL_OK; k++) {
         if (strcmp(c->after[k].kind, "normalize") == 0)
             continue;
-        s = add_folder(
-            c, c->after[k].folder,
-            ggl_arena_printf(&c->arena, c->has_head ? "sentence.%d." : "modules.Dense_%d.", k),
-            err);
+        const char *prefix =
+            ggl_arena_printf(&c->arena, c->has_head ? "sentence.%d." : "modules.Dense_%d.", k);
+        s = add_folder(c, c->after[k].folder, prefix, err);
+        if (s == GGL_OK)
+            s = check_tensors(c, &c->after[k], prefix, err);
         if (s == GGL_OK && c->has_head)
             mark_used(c, k);
     }
@@ -78,9 +119,9 @@ static ggl_status make_tensor(llm_converter *c, int k, const char *from, const c
         return GGL_OK;
     if (t->type < 0 || t->n_dims > 2)
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "tensor %s has the type %s and %d dimensions: a matrix of numbers is "
+                        "%s: tensor %s has the type %s and %d dimensions: a matrix of numbers is "
                         "expected",
-                        source, t->dtype, t->n_dims);
+                        c->source->file[t->file].s, from, t->dtype, t->n_dims);
     recipe *r = ggl_arena_alloc(&c->conv.arena, 1, sizeof *r);
     arch_conversion *v = &c->conv;
     if (!r || !ggl_grow(&v->tensor, &v->cap_tensor, v->n_tensor + 1, sizeof *v->tensor))

@@ -162,17 +162,32 @@ def named(a, config, w):
     write(folder, {"config.json": config, "model.safetensors": w, "1_Pooling/config.json": {"pooling_mode": "mean"}, "modules.json": modules("Transformer", "Pooling", "Dense"),
                    "2_Dense/model.safetensors": tensors})
     file = folder + "/2_Dense/config.json: "
-    refused(a, folder, {"2_Dense/config.json": own | {"use_residual": "yes"}}, file + 'use_residual = "yes": ')
+    for act in IDENTITY, TORCH + "GELU":  # the descriptor computes the former
+        mine, tensor = own | {"activation_function": act}, {"linear.weight": tensors["linear.weight"]}
+        for key, x, words in (("out_features", 21, 'in_features = 48, out_features = 21, but tensor linear.weight of 2_Dense/model.safetensors has 20 rows of 48 numbers'),
+                              ("in_features", 20, "in_features = 20, out_features = 20, but tensor linear.weight"), ("bias", False, "bias = false, but there is a tensor linear.bias"),
+                              ("in_features", 0, '"in_features" is 0, but a whole number of at least 1 is expected'), ("out_features", None, '"out_features" is null, but a whole number'),
+                              ("use_residual", "yes", '"use_residual" is "yes", but true or false is expected'), ("activation_function", 7, '"activation_function" is 7, but the name of a class')):
+            refused(a, folder, {"2_Dense/config.json": mine | {key: x}}, file + words)
+        refused(a, folder, {"2_Dense/config.json": {k: x for k, x in mine.items() if k != "out_features"}}, file + '"out_features" is missing, but a whole number of at least 1 is expected')
+        refused(a, folder, {"2_Dense/config.json": mine, "2_Dense/model.safetensors": tensor}, file + "bias = true, but there is no tensor linear.bias")
+        refused(a, folder, {"2_Dense/model.safetensors": {"linear.bias": tensors["linear.bias"]}}, folder + "/2_Dense: its safetensors have no tensor linear.weight")
+        refused(a, folder, {"2_Dense/model.safetensors": tensor | {"linear.bias": drawn(19)}}, file + "out_features = 20, but tensor linear.bias of 2_Dense/model.safetensors is not a list of so many")
+    write(folder, {"2_Dense/model.safetensors": tensors})
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/archs/bert.arch"), encoding="utf-8") as f:
         text = f.read()
     lines = [line for line in text.split("\n") if line.strip() != "use sentence_dense"]
     with open(folder + ".arch", "w", encoding="utf-8") as f:
         f.write("\n".join(lines + ["# use sentence_dense"]))
+    with open(folder + ".odd.arch", "w", encoding="utf-8") as f:
+        f.write(text.replace("  use sentence_dense", '  require config.modules.Dense_0.out_features == 21, "an odd size"  # use sentence_dense'))
     for more, words in (({}, "2_Dense/config.json has values that this conversion does not read: in_features = 48, out_features = 20, bias = true, "),
                         ({"strange": 7}, 'Identity", config.json: strange = 7. If')):
         write(folder, {"config.json": config | more, "2_Dense/config.json": own})
         done = subprocess.run([a.convert, folder, "--arch", folder + ".arch", "-o", folder + ".gguf"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
         check(done.returncode == 1 and words in done.stderr and "add there: ignore config.modules.Dense_0.in_features" in done.stderr, words, done.stderr)
+    done = subprocess.run([a.convert, folder, "--arch", folder + ".odd.arch", "-o", folder + ".gguf"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    check(done.returncode == 1 and file + "out_features = 20" in done.stderr and "an odd size" in done.stderr, "an odd size", done.stderr)
 
 
 def truncated(a, config, w, rows):
@@ -218,7 +233,7 @@ def chains(a):
     refused(a, folder, {"modules.json": modules("Transformer", "Pooling", "Dense"), "2_Dense/config.json": {"in_features": 48, "out_features": 9, "activation_function": "mine.Act"}},
             "activation_function", "mine.Act")
     refused(a, folder, {"2_Dense/config.json": {"activation_function": IDENTITY, "module_input_name": "token_embeddings"}}, "module_input_name", "token_embeddings")
-    refused(a, folder, {"modules.json": modules("Transformer", "Dense", "Pooling"), "1_Dense/config.json": {"activation_function": IDENTITY}, "2_Pooling/config.json": {}}, "before the pooling")
+    refused(a, folder, {"modules.json": modules("Transformer", "Dense", "Pooling"), "1_Dense/config.json": {"in_features": 48, "out_features": 9, "activation_function": IDENTITY}, "2_Pooling/config.json": {}}, "before the pooling")
     named(a, config, w)
     refused(a, folder, {"modules.json": modules("Transformer", "Pooling"), "1_Pooling/config.json": {"pooling_mode": "median"}}, "median", "weightedmean")
     refused(a, folder, {"1_Pooling/config.json": {"pooling_mode_median_tokens": True}}, "pooling_mode_median_tokens")
