@@ -202,17 +202,20 @@ static bool lacks_layer(const arch_eval *ev, const arch_stmt *at, arch_place p) 
     return true;
 }
 
-/* Adds the keys that give the number of layers. */
-static void add_layers(blame *b, const arch_stmt *s) {
-    for (; s; s = s->next)
+/* Adds the keys that give the number of layers. stages: also of those of stages. */
+static void add_layers(blame *b, const arch_stmt *s, bool stages) {
+    for (; s; s = s->next) {
         if (s->kind == ST_LAYER)
             (void)add_expr(b, s->expr[0]);
+        for (int k = 0; k < s->n_arm && stages && s->kind == ST_STAGE; k++)
+            add_layers(b, s->arm[k].body, stages);
+    }
 }
 
-void llm_arch_keys_of_layers(arch_eval *ev, char *buf, size_t size) {
+void llm_arch_keys_of_layers(arch_eval *ev, bool stages, char *buf, size_t size) {
     blame b = {.ev = ev, .buf = buf, .size = size};
     buf[0] = '\0';
-    add_layers(&b, ev->arch->body);
+    add_layers(&b, ev->arch->body, stages);
 }
 
 /* Appends the keys and the file to the message about a descriptor of the user's, in which its own line comes first. */
@@ -239,7 +242,7 @@ void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
             (void)add_expr(&b, ev->layers->expr[0]);
     } else if ((ev->ran && ev->n_layer == 0 && !ev->convert) ||
                (ev->at && !ev->frame && lacks_layer(ev, ev->at, p))) {
-        add_layers(&b, ev->arch->body);
+        add_layers(&b, ev->arch->body, false);
     } else {
         const arch_frame *f = ev->frame;
         for (bool more = true; more;) {

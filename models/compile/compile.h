@@ -310,7 +310,7 @@ arch_value llm_arch_nomem(arch_eval *ev);
  * conversions these are values of the folder's files, "folder/config.json: num_hidden_layers = 0: ..". */
 void llm_arch_lead_with_file(arch_eval *ev, arch_place p);
 /* Writes the keys of the file that give the number of layers, "llama.block_count = 2"; "": there are none. */
-void llm_arch_keys_of_layers(arch_eval *ev, char *buf, size_t size);
+void llm_arch_keys_of_layers(arch_eval *ev, bool stages, char *buf, size_t size);
 /* True if the descriptor's name and text are those of a built-in one. */
 bool llm_arch_is_builtin(const llm_arch *a);
 /* Returns p, or for a p in the prelude the descriptor's call that led there. */

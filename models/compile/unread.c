@@ -431,7 +431,7 @@ static void bias_hint(arch_eval *ev, ggl_str name, char *buf, size_t size) {
 /* Writes which keys say that the layers end before these tensors. */
 static void layers_hint(const unread *u, char *buf, size_t size) {
     char keys[200];
-    llm_arch_keys_of_layers(u->ev, keys, sizeof keys);
+    llm_arch_keys_of_layers(u->ev, false, keys, sizeof keys);
     snprintf(buf, size, ": the last layer is blk.%" PRId64 "%s%s", u->last_layer,
              keys[0] ? ", by " : "", keys);
 }

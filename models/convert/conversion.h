@@ -81,6 +81,8 @@ typedef struct arch_conversion {
     size_t n_fault, cap_fault;
     const char **note; /* texts of `note` lines whose condition holds */
     size_t n_note, cap_note;
+    const char *
+        layers; /* the values that say how many layers there are, for messages; NULL: not known so far */
     /* tensor_hits are complete: each unread tensor was matched */
     bool tensors_known;
     bool no_keys; /* with `collect`: a key line failed, so the descriptor cannot be built */

@@ -582,8 +582,17 @@ static bool make_others(arch_eval *ev) {
     return true;
 }
 
+/* Keeps the values that say how many layers there are: what the descriptor reads is known now. */
+static bool keep_layers(arch_eval *ev) {
+    char text[600];
+    llm_arch_keys_of_layers(ev, true, text, sizeof text);
+    ev->conv->layers = ggl_arena_strndup(&ev->conv->arena, text, strlen(text));
+    return ev->conv->layers || (llm_arch_nomem(ev), false);
+}
+
 static bool convert_finish(arch_eval *ev) {
-    return llm_arch_convert_expand_ignored(ev) && llm_arch_convert_agree(ev) && make_others(ev);
+    return keep_layers(ev) && llm_arch_convert_expand_ignored(ev) && llm_arch_convert_agree(ev) &&
+           make_others(ev);
 }
 
 /* --- building the descriptor ------------------------------------------------------------------ */

@@ -179,10 +179,11 @@ static void hint_layers(const leftovers *x, text *hint) {
             first = n++ ? first : &x->found.at[i];
     if (first)
         add(hint,
-            ". Nothing of %.*s is read, but layers besides %s are: num_hidden_layers in "
-            "config.json may be too small",
+            ". Nothing of %.*s is read, but layers besides %s are: the number of layers may be too "
+            "small%s%s",
             (int)ggl_utf8_cut(first->name.s, first->name.n, 120), first->name.s,
-            n > 1 ? "such" : "it");
+            n > 1 ? "such" : "it", x->c->layers && x->c->layers[0] ? ": " : "",
+            x->c->layers ? x->c->layers : "");
 }
 
 static ggl_status refuse(const leftovers *x) {

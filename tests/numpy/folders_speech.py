@@ -757,6 +757,25 @@ def test_faults(t):
     t.tell("fault: a tensor that nothing reads", "x" in said and "bad.bin" in said, said.strip()[:200])
 
 
+def test_layers(t):
+    """Of more layers than config.json says, the message has the names that this file has for their numbers."""
+    g = np.random.default_rng(2)
+    c = shape_of(g) | {"n_enc": 3, "n_dec": 2}
+    w, (text, merges), folder = weights_of(c, g), train(g, c["end"]), t.at("folder")
+    write_folder(folder, c, w, text, merges, "small")
+    with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
+        config = json.load(f)
+    for key, n, layer in (("encoder_layers", 2, "encoder.layers.2"), ("decoder_layers", 1, "decoder.layers.1")):
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as f:
+            json.dump(config | {key: n}, f)
+        with open(os.path.join(folder, "generation_config.json"), "w", encoding="utf-8") as f:
+            f.write("{}")
+        said, counts = t.convert(folder, code=1), {"encoder_layers": 3, "decoder_layers": 2} | {key: n}
+        ok = f"Nothing of model.{layer}.* is read" in said and f"too small: {folder}/config.json: encoder_layers = {counts['encoder_layers']}, decoder_layers = {counts['decoder_layers']}\n" in said
+        t.tell(f"fault: {key} of {n}", ok, "" if ok else said.strip())
+    shutil.rmtree(folder)
+
+
 def test_recorded(t, media):
     """A model of real sizes of its sound and vocabulary, and what float64 gives for two recorded sounds."""
     load = lambda name: np.load(io.BytesIO(lzma.open(os.path.join(media, name + ".npy.xz")).read())).astype(np.float64)
@@ -790,6 +809,7 @@ def main():
         test_specials(t)
         test_heads(t)
         test_faults(t)
+        test_layers(t)
         test_processors(t)
         test_ctranslate2_faults(t)
         if os.path.isdir(a.media):
