@@ -246,6 +246,21 @@ static ggl_status check_flag(const json_value *config, const char *name, const c
                           name, llm_arch_json_text(v, said, sizeof said));
 }
 
+/* Checks that a Dense module takes what the one before makes. */
+static ggl_status check_chain(const llm_converter *c, const st_module *m, const char *path,
+                              ggl_error *err) {
+    const st_module *before = NULL;
+    for (int k = 0; &c->after[k] < m; k++)
+        if (strcmp(c->after[k].kind, "dense") == 0)
+            before = &c->after[k];
+    if (!before || before->n_out == m->n_in)
+        return GGL_OK;
+    return ggl_fail(err, GGL_FORMAT,
+                    "%s: in_features = %" PRId64
+                    ", but out_features in %.*s/config.json is %" PRId64,
+                    path, m->n_in, (int)before->folder.n, before->folder.s, before->n_out);
+}
+
 static ggl_status read_dense(llm_converter *c, st_module *m, const json_value *config,
                              const char *path, ggl_error *err) {
     ggl_status s = find_activation(m, config, path, err);
@@ -261,6 +276,8 @@ static ggl_status read_dense(llm_converter *c, st_module *m, const json_value *c
         s = check_flag(config, "use_residual", path, err);
     if (s == GGL_OK)
         s = check_flag(config, "bias", path, err);
+    if (s == GGL_OK)
+        s = check_chain(c, m, path, err);
     return s == GGL_OK ? note_members(c, config, path, err) : s;
 }
 
@@ -308,6 +325,27 @@ static const struct {
                {"Dropout", "", false}};
 enum { N_CLASSES = sizeof classes / sizeof *classes };
 
+/* Refuses a module whose path is not the name of a folder beside modules.json. */
+static ggl_status refuse_path(const llm_converter *c, const json_value *module, ggl_error *err) {
+    const json_value *path = llm_json_get(module, "path");
+    const ggl_str kind = kind_of(module);
+    char said[100];
+    return ggl_fail(
+        err, GGL_FORMAT,
+        "%s/modules.json: \"path\" of a %.*s is %s, but the name of a folder beside this "
+        "file is expected",
+        c->folder, (int)ggl_utf8_cut(kind.s, kind.n, 60), kind.s,
+        path ? llm_arch_json_text(path, said, sizeof said) : "missing");
+}
+
+/* Refuses a folder because it lacks a config.json that modules.json speaks of. */
+static ggl_status refuse_missing(ggl_str folder, const char *path, ggl_error *err) {
+    return ggl_fail(err, GGL_IO,
+                    "%s: no such file: modules.json names the folder %.*s, which is a part of the "
+                    "model: download it beside the other files",
+                    path, (int)folder.n, folder.s);
+}
+
 /* Reads config.json of a module's folder; *out stays NULL if it may be absent, and is. */
 static ggl_status read_own_config(llm_converter *c, const json_value *module, bool is_needed,
                                   const char **path, llm_json **out, ggl_error *err) {
@@ -315,13 +353,13 @@ static ggl_status read_own_config(llm_converter *c, const json_value *module, bo
     *path = path_of(c, folder_of(module), "config.json");
     if (!*path)
         return llm_converter_no_memory(err);
-    if (folder_of(module).n == 0)
-        return is_needed ? ggl_fail(err, GGL_FORMAT,
-                                    "%s/modules.json: a module has no folder of "
-                                    "its own",
-                                    c->folder)
-                         : GGL_OK;
-    return is_needed || ggl_file_exists(*path) ? llm_json_read(out, *path, MAX_FILE, err) : GGL_OK;
+    const ggl_str folder = folder_of(module);
+    const bool exists = folder.n > 0 && ggl_file_exists(*path);
+    if (is_needed && folder.n == 0)
+        return refuse_path(c, module, err);
+    if (is_needed && !exists)
+        return refuse_missing(folder, *path, err);
+    return exists ? llm_json_read(out, *path, MAX_FILE, err) : GGL_OK;
 }
 
 /* Reads a module that is neither the model nor the pooling. */
@@ -383,19 +421,18 @@ static ggl_status check_kinds(const llm_converter *c, ggl_error *err) {
         return ggl_fail(err, GGL_FORMAT, "%s/modules.json is no list of modules", c->folder);
     for (size_t i = 0; i < list->n; i++) {
         const ggl_str kind = kind_of(&list->item[i]);
-        bool found =
-            (i == 0 && (ggl_str_is(kind, "Transformer") || ggl_str_is(kind, "StaticEmbedding"))) ||
-            ggl_str_is(kind, "Pooling");
-        for (int k = 0; k < N_CLASSES; k++)
+        bool found = i == 0 ? ggl_str_is(kind, "Transformer") || ggl_str_is(kind, "StaticEmbedding")
+                            : ggl_str_is(kind, "Pooling");
+        for (int k = 0; k < N_CLASSES && i > 0; k++)
             found = found || ggl_str_is(kind, classes[k].class);
         if (ggl_str_is(kind, "Router") || ggl_str_is(kind, "Asym"))
             return refuse_router(c, i, kind, err);
         if (!found)
             return ggl_fail(err, GGL_UNSUPPORTED,
-                            "%s/modules.json has a module of the kind '%.*s'; Transformer or "
+                            "%s/modules.json: module %zu is of the kind '%.*s'; Transformer or "
                             "StaticEmbedding at first, then Pooling, Dense, LayerNorm, Normalize "
                             "and Dropout are supported",
-                            c->folder, (int)ggl_utf8_cut(kind.s, kind.n, 60), kind.s);
+                            c->folder, i, (int)ggl_utf8_cut(kind.s, kind.n, 60), kind.s);
     }
     return GGL_OK;
 }
@@ -589,6 +626,9 @@ ggl_status llm_converter_find_model(llm_converter *c, ggl_error *err) {
         c->model_folder ? ggl_arena_printf(&c->arena, "%s/config.json", c->model_folder) : NULL;
     if (s == GGL_OK && c->modules)
         s = check_kinds(c, err);
+    if (s == GGL_OK && folder.n > 0 && c->config_path && ggl_str_is(kind_of(m), "Transformer") &&
+        !ggl_file_exists(c->config_path))
+        s = refuse_missing(folder, c->config_path, err);
     if (s != GGL_OK)
         return s;
     return c->config_path ? name_class(c, err) : llm_converter_no_memory(err);

@@ -173,7 +173,18 @@ def named(a, config, w):
         refused(a, folder, {"2_Dense/config.json": mine, "2_Dense/model.safetensors": tensor}, file + "bias = true, but there is no tensor linear.bias")
         refused(a, folder, {"2_Dense/model.safetensors": {"linear.bias": tensors["linear.bias"]}}, folder + "/2_Dense: its safetensors have no tensor linear.weight")
         refused(a, folder, {"2_Dense/model.safetensors": tensor | {"linear.bias": drawn(19)}}, file + "out_features = 20, but tensor linear.bias of 2_Dense/model.safetensors is not a list of so many")
-    write(folder, {"2_Dense/model.safetensors": tensors})
+    write(folder, {"2_Dense/config.json": own, "2_Dense/model.safetensors": tensors})
+    three = modules("Transformer", "Pooling", "Dense", "Dense")
+    refused(a, folder, {"modules.json": three, "3_Dense/config.json": own | {"in_features": 21}}, "3_Dense/config.json: in_features = 21, but out_features in 2_Dense/config.json is 20")
+    lacks = ": no such file: modules.json names the folder {}, which is a part of the model: download it beside the other files"
+    os.remove(folder + "/3_Dense/config.json")
+    refused(a, folder, {}, folder + "/3_Dense/config.json" + lacks.format("3_Dense"))
+    refused(a, folder, {"modules.json": modules("Transformer", "Pool") + modules("Transformer", "Pooling")[1:]}, "modules.json: module 1 is of the kind 'Pool'")
+    for first, words in ((three[0] | {"path": "0_Transformer"}, folder + "/0_Transformer/config.json" + lacks.format("0_Transformer")), (three[1], "modules.json: module 0 is of the kind 'Pooling'; Transformer or")):
+        refused(a, folder, {"modules.json": [first, *three[1:3]]}, words)
+    for path in "../2_Dense", "", 7, None:
+        refused(a, folder, {"modules.json": [*three[:2], three[2] | {"path": path}]}, f'modules.json: "path" of a Dense is {json.dumps(path)}, but the name of a folder beside this file is expected')
+    write(folder, {"modules.json": three[:3]})
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/archs/bert.arch"), encoding="utf-8") as f:
         text = f.read()
     lines = [line for line in text.split("\n") if line.strip() != "use sentence_dense"]
