@@ -138,6 +138,9 @@ void llm_arch_convert_walk(const arch_eval *ev, void (*visit)(void *ctx, arch_ex
 const char *llm_arch_convert_module_file(const arch_conversion *c, ggl_str name);
 /* The same of a value; NULL: another file has it. */
 const char *llm_arch_convert_folder(const arch_conversion *c, const arch_expr *e);
+/* Writes the name of a tensor that is looked for, as the folder's files have it, for messages: "linear.weight of the folder 2_Dense". */
+void llm_arch_convert_tensor_text(const arch_conversion *c, const char *name, char *buf,
+                                  size_t size);
 /* Returns the name of the file that a value is looked up in, for messages. */
 const char *llm_arch_convert_file(const arch_conversion *c, const arch_expr *e);
 /* Runs the `agree` lines, at the end of the descriptor. False: reported. */

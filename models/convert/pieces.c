@@ -98,7 +98,7 @@ size_t llm_convert_count_bad(const void *data, size_t n, ggl_type type) {
 /* Returns the name of a recipe's first source tensor, or "". */
 static const char *first_source(const recipe *r) {
     if (r->source)
-        return r->source->name.s;
+        return llm_safetensors_text(r->source);
     const char *name = "";
     for (int k = 0; k < r->n_part && !name[0]; k++)
         name = first_source(r->part[k]);

@@ -476,9 +476,11 @@ static ggl_status take(llm_safetensors *st, llm_safetensors *own, const char *na
         st_tensor *t = &st->tensor[st->n_tensor + i];
         char *full = ggl_arena_printf(&st->arena, "%s%s", prefix, own->tensor[i].name.s);
         *t = own->tensor[i];
+        t->text = ggl_arena_printf(&st->arena, "%s of %s", t->name.s, file[n + t->file].s);
         t->name = (ggl_str){full, full ? strlen(full) : 0};
+        t->n_prefix = strlen(prefix);
         t->file += n;
-        ok = full != NULL;
+        ok = full && t->text;
     }
     if (!ok)
         return ggl_fail(err, GGL_NOMEM, "out of memory");

@@ -18,7 +18,10 @@
 #define LLM_ST_MAX_DIMS 8
 
 typedef struct st_tensor {
-    ggl_str name;      /* NUL-terminated */
+    ggl_str name; /* NUL-terminated */
+    /* for messages, of a tensor of a folder in the folder: its name there, and the file; NULL: `name` */
+    const char *text;
+    size_t n_prefix;   /* bytes of `name` before that name */
     const char *dtype; /* "BF16" */
     int type;          /* a ggl_type; -1: not a type of weights */
     int n_dims;
@@ -75,6 +78,10 @@ GGL_NODISCARD ggl_status llm_safetensors_index(llm_safetensors *st, ggl_error *e
 void llm_safetensors_close(llm_safetensors *st);
 /* Frees the memory of the pages of t; they are read again when they are touched. */
 void llm_safetensors_drop(const llm_safetensors *st, const st_tensor *t);
+/* Returns the name of a tensor for messages, as its file has it: "a.weight", or "linear.weight of 2_Dense/model.safetensors". */
+static inline const char *llm_safetensors_text(const st_tensor *t) {
+    return t->text ? t->text : t->name.s;
+}
 st_tensor *llm_safetensors_find(const llm_safetensors *st, const char *name); /* NULL: absent */
 
 #endif

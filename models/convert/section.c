@@ -484,11 +484,12 @@ static bool lacks_layer(const arch_eval *ev, const char *source) {
 
 static void missing_source(arch_eval *ev, const arch_mapping *m, const char *name,
                            const llm_arch_tensor *t, bool is_bias) {
-    char text[700] = "";
+    char text[700] = "", shown[500];
     const char *source = llm_arch_convert_source_name(ev, m->expr, is_bias);
-    if (source)
-        snprintf(text, sizeof text, "; it comes from %.*s",
-                 (int)ggl_utf8_cut(source, strlen(source), 200), source);
+    if (source) {
+        llm_arch_convert_tensor_text(ev->conv, source, shown, sizeof shown);
+        snprintf(text, sizeof text, "; it comes from %s", shown);
+    }
     if (ev->status != GGL_OK)
         return;
     ev->lacks_source = true;

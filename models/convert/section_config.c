@@ -397,6 +397,20 @@ const char *llm_arch_convert_module_file(const arch_conversion *c, ggl_str name)
     return NULL;
 }
 
+void llm_arch_convert_tensor_text(const arch_conversion *c, const char *name, char *buf,
+                                  size_t size) {
+    static const char begin[] = "modules.";
+    const char *module = name + sizeof begin - 1,
+               *dot = strncmp(name, begin, sizeof begin - 1) == 0 ? strchr(module, '.') : NULL;
+    const char *file =
+        dot ? llm_arch_convert_module_file(c, (ggl_str){module, (size_t)(dot - module)}) : NULL;
+    const int n = (int)ggl_utf8_cut(file ? dot + 1 : name, strlen(file ? dot + 1 : name), 200);
+    if (file)
+        snprintf(buf, size, "%.*s of the folder %.*s", n, dot + 1, (int)strcspn(file, "/"), file);
+    else
+        snprintf(buf, size, "%.*s", n, name);
+}
+
 const char *llm_arch_convert_folder(const arch_conversion *c, const arch_expr *e) {
     const char *name[2], *root;
     const bool is_within = llm_arch_field_path(e, name, 2, &root) > 1 &&
@@ -610,8 +624,9 @@ static st_tensor *named_tensor(arch_eval *ev, const arch_expr *e, arch_value *mi
     st_tensor *t = llm_arch_convert_find_source(ev->conv, stem, false);
     if (t)
         return t;
-    snprintf(text, sizeof text, "tensor %.*s is missing in the folder",
-             (int)ggl_utf8_cut(stem, strlen(stem), 200), stem);
+    char shown[300];
+    llm_arch_convert_tensor_text(ev->conv, stem, shown, sizeof shown);
+    snprintf(text, sizeof text, "tensor %.260s is missing in the folder", shown);
     arch_value none = llm_arch_none(llm_arch_strdup(ev, text));
     none.absent_key = true;
     if (none.text)

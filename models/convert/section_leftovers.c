@@ -199,8 +199,8 @@ static ggl_status refuse(const leftovers *x) {
         return ggl_fail(x->err, GGL_FORMAT,
                         "%s: tensor %s: read by no line of the convert section in %s:%d; map it or "
                         "ignore it (%s, at your own risk)%s",
-                        c->source->file[first->first->file].s, list.s, c->arch->text.name, line,
-                        options.s, hint.s);
+                        c->source->file[first->first->file].s, list.s + first->first->n_prefix,
+                        c->arch->text.name, line, options.s, hint.s);
     return ggl_fail(
         x->err, GGL_FORMAT,
         "%zu tensors are read by no line of the convert section in %s:%d: %s; map them or "

@@ -92,8 +92,8 @@ bool llm_arch_convert_unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_te
     llm_arch_error(ev, e->place,
                    "tensor %s has the type %s; a weight can be made from F32, F16, BF16 or F64, or "
                    "from the packed types of docs/tools.md with their factors%s%s",
-                   t->name.s, t->dtype, wanted[0] ? ", here in a tensor that is missing: " : "",
-                   wanted);
+                   llm_safetensors_text(t), t->dtype,
+                   wanted[0] ? ", here in a tensor that is missing: " : "", wanted);
     return false;
 }
 

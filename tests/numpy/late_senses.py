@@ -570,6 +570,9 @@ class Check:
         refused("model.safetensors", "{", f"{within}/model.safetensors")
         os.remove(os.path.join(within, "model.safetensors"))
         tensors = weights(unpacked(line["folders"]["audio_tokenizer"]["shapes"]))
+        write_safetensors(os.path.join(within, "model.safetensors"), {name: w for name, w in tensors.items() if name != "encoder.conv1.weight"})
+        refused("config.json", json.dumps(own), "; it comes from encoder.conv1.weight of the folder audio_tokenizer ")
+        os.remove(os.path.join(within, "model.safetensors"))
         names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
         for k, part in enumerate(names):
             write_safetensors(os.path.join(within, part), {name: w for i, (name, w) in enumerate(tensors.items()) if i % 2 == k})

@@ -173,6 +173,10 @@ def named(a, config, w):
         refused(a, folder, {"2_Dense/config.json": mine, "2_Dense/model.safetensors": tensor}, file + "bias = true, but there is no tensor linear.bias")
         refused(a, folder, {"2_Dense/model.safetensors": {"linear.bias": tensors["linear.bias"]}}, folder + "/2_Dense: its safetensors have no tensor linear.weight")
         refused(a, folder, {"2_Dense/model.safetensors": tensor | {"linear.bias": drawn(19)}}, file + "out_features = 20, but tensor linear.bias of 2_Dense/model.safetensors is not a list of so many")
+        mine = {"2_Dense/config.json": mine}
+        refused(a, folder, mine | {"2_Dense/model.safetensors": tensors | {"strange": drawn(3)}}, "2_Dense/model.safetensors: tensor strange: read by no line")
+        refused(a, folder, mine | {"2_Dense/model.safetensors": tensors | {"linear.weight": tensors["linear.weight"] * np.float32(np.nan)}},
+                "NaN or infinite; it comes from linear.weight of 2_Dense/model.safetensors: the folder is damaged")
     write(folder, {"2_Dense/config.json": own, "2_Dense/model.safetensors": tensors})
     three = modules("Transformer", "Pooling", "Dense", "Dense")
     refused(a, folder, {"modules.json": three, "3_Dense/config.json": own | {"in_features": 21}}, "3_Dense/config.json: in_features = 21, but out_features in 2_Dense/config.json is 20")
