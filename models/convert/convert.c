@@ -296,6 +296,33 @@ ggl_status llm_convert_each_folder(const char *folder, const char *arch_path,
     return s;
 }
 
+typedef struct name_search {
+    ggl_str name;
+    bool found;
+} name_search;
+
+static ggl_status compare_name(void *user, const char *name, bool needs_weights, ggl_error *err) {
+    name_search *s = user;
+    (void)needs_weights, (void)err;
+    s->found = s->found || ggl_str_is(s->name, name);
+    return GGL_OK;
+}
+
+bool llm_convert_is_part(const char *folder, char *whole, size_t size) {
+    ggl_error ignored;
+    size_t n = strlen(folder), at;
+    while (n > 1 && ggl_os_has_separator(folder + n - 1, 1))
+        n--;
+    for (at = n; at > 0 && !ggl_os_has_separator(folder + at - 1, 1);)
+        at--;
+    name_search s = {.name = {folder + at, n - at}};
+    const int n_whole = at > 1 ? (int)at - 1 : (int)at; /* of "/a": "/" */
+    if (s.name.n == 0 || (size_t)n_whole + 2 > size)
+        return false;
+    snprintf(whole, size, "%.*s", at > 0 ? n_whole : 1, at > 0 ? folder : ".");
+    return llm_convert_each_folder(whole, NULL, compare_name, &s, &ignored) == GGL_OK && s.found;
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /* Returns {arch}.vocab_size, which sizes the model's embedding; 0: not known. */
@@ -620,7 +647,12 @@ static ggl_status read_own_processors(llm_converter *c, ggl_error *err) {
 }
 
 static ggl_status open_rest(llm_converter *c, ggl_error *err) {
+    char whole[OS_MOST_PATH];
     ggl_status s = read_config(c, err);
+    if (s == GGL_FORMAT && c->config && !c->class_name && !c->is_file &&
+        llm_convert_is_part(c->folder, whole, sizeof whole))
+        return ggl_fail(err, s, "%s is a folder of a model: give that of the whole model, '%s'",
+                        c->folder, whole);
     if (s == GGL_OK)
         s = llm_converter_choose_section(c, err);
     if (s == GGL_OK)

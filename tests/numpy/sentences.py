@@ -189,6 +189,9 @@ def named(a, config, w):
     for path in "../2_Dense", "", 7, None:
         refused(a, folder, {"modules.json": [*three[:2], three[2] | {"path": path}]}, f'modules.json: "path" of a Dense is {json.dumps(path)}, but the name of a folder beside this file is expected')
     write(folder, {"modules.json": three[:3]})
+    refused(a, folder + "/2_Dense", {}, f"/2_Dense is a folder of a model: give that of the whole model, '{folder}'")
+    done = subprocess.run([a.embed, "-m", folder + "/2_Dense/model.safetensors", "--tokens", "5"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    check(done.returncode == 1 and f"is part of a Hugging Face folder; -m '{folder}' opens it" in done.stderr, "a file of a folder in the folder", done.stderr)
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/archs/bert.arch"), encoding="utf-8") as f:
         text = f.read()
     lines = [line for line in text.split("\n") if line.strip() != "use sentence_dense"]

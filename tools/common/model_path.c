@@ -16,6 +16,7 @@
 #include "common/peft_folder.h"
 #include "common/shell_quote.h"
 #include "common/split_name.h"
+#include "llm/internal/convert.h"
 
 /* The flag before the path, with a blank, for a message that says what to type: "-m "; "" if the path
  * is an argument. */
@@ -148,12 +149,14 @@ static int check_folder(const char *tool, const tool_path *p) {
 
 /* Refuses a file of a folder. Returns -1 for all else. */
 static int check_part(const char *tool, const tool_path *p) {
-    char folder[OS_MOST_PATH], word[LLM_SHELL_WORD], flag[64];
+    char folder[OS_MOST_PATH], whole[OS_MOST_PATH], word[LLM_SHELL_WORD], flag[64];
     const char *name;
     ggl_error err = {0};
     if (!split_path(p->path, folder, &name) ||
         (!llm_model_name_of_folder(name) && !ggl_ends_with(name, ".safetensors")))
         return -1;
+    if (llm_convert_is_part(folder, whole, sizeof whole)) /* such as 2_Dense/config.json */
+        snprintf(folder, sizeof folder, "%s", whole);
     if (llm_folder_has(folder, "config.json") && p->no_folder)
         return model_path_refuse(tool, p, "part of a Hugging Face folder", folder);
     if (llm_folder_has(folder, "config.json"))

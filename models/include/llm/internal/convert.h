@@ -132,6 +132,8 @@ typedef ggl_status llm_convert_on_folder(void *user, const char *name, bool need
 GGL_NODISCARD ggl_status llm_convert_each_folder(const char *folder, const char *arch_path,
                                                  llm_convert_on_folder *each, void *user,
                                                  ggl_error *err);
+/* True if the folder is one that llm_convert_each_folder names in the folder above, whose path is written to `whole`. */
+bool llm_convert_is_part(const char *folder, char *whole, size_t size);
 
 const char *llm_converter_origin(const llm_converter *c); /* "built-in llama.arch" */
 const char *llm_converter_class(const llm_converter *c);  /* "LlamaForCausalLM" */
