@@ -18,8 +18,10 @@ static void check_variant(const conform_case *info, int v, ggl_backend *b) {
     strict.bound = info->bound > 0 ? 1e-5 : 0;
     strict.bound_bf16 = strict.bound_quantized = 0;
     conform_outcome o = conform_check(&strict, v, b, &r);
-    CHECK_MSG(o == CONFORM_RIGHT || (o == CONFORM_REFUSED && !vulkan_decodes(r.form.type)),
-              "%s, %s: %s", info->name, r.form_text, r.text);
+    const bool only_cpu =
+        !vulkan_decodes(r.form.type) || strstr(r.text, "attention to chosen rows is not there");
+    CHECK_MSG(o == CONFORM_RIGHT || (o == CONFORM_REFUSED && only_cpu), "%s, %s: %s", info->name,
+              r.form_text, r.text);
 }
 
 /* Without some features, "idot,matrix" being one. Variants first, first + step, .. below last; 0: all. */
