@@ -1,10 +1,14 @@
 #include "guessing.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/gguf.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/sched.h"
+#include "ggl/internal/show.h"
 
 struct llm_guessing {
     llm_guess **guess; /* [n] */
@@ -28,10 +32,11 @@ static bool is_placed(const llm_guessing_choice *c) {
     return c->placement.devices || c->placement.n_gpu_layers_given;
 }
 
-static ggl_status open_file(llm_model **out, const llm_guessing_choice *c,
+static ggl_status open_file(llm_model **out, const llm_guessing_choice *c, const llm_model *target,
                             const llm_loading *loading, ggl_error *err) {
     llm_loading l = *loading;
     l.path = c->draft;
+    l.target = llm_model_file(target);
     l.type = NULL;
     l.model.arch_path = NULL;
     l.model.ignore = (llm_arch_ignore){.is_fixed = true};
@@ -40,10 +45,23 @@ static ggl_status open_file(llm_model **out, const llm_guessing_choice *c,
     return llm_load_named(out, &l, err);
 }
 
+/* Opens the file without the data of its tensors, silently. */
+static ggl_status open_sizes(llm_model **out, const llm_guessing_choice *c, const llm_model *target,
+                             const llm_loading *loading, ggl_error *err) {
+    ggl_gguf_params how = {.size = sizeof how};
+    llm_loading l = *loading;
+    if (l.model.gguf)
+        how = *l.model.gguf;
+    how.meta_only = true;
+    l.model.gguf = &how;
+    l.note = NULL;
+    l.progress = NULL;
+    return open_file(out, c, target, &l, err);
+}
+
 /* True if the model guesses from rows of another one. */
 static bool reads_rows(const llm_model *draft) {
-    const llm_arch *arch = draft ? llm_model_arch(draft) : NULL;
-    return arch && llm_arch_has_output(arch, "guess") && !llm_arch_has_output(arch, "logits");
+    return draft && llm_arch_is_draft(llm_model_arch(draft));
 }
 
 static void missing(void *ctx, const char *name) {
@@ -75,16 +93,14 @@ static int taps_of(const llm_model *m, int32_t *tap) {
     return n;
 }
 
-int llm_guessing_taps(const llm_guessing_choice *c, const llm_loading *loading, int32_t *tap) {
+int llm_guessing_taps(const llm_guessing_choice *c, const llm_model *target,
+                      const llm_loading *loading, int32_t *tap) {
     llm_model *m = NULL;
     ggl_error ignored;
-    ggl_gguf *file = NULL;
-    /* of folders, which take long to read, none is such a model */
-    if (!c->draft || ggl_gguf_open(&file, c->draft, NULL, &ignored) != GGL_OK)
+    if (!c->draft)
         return 0;
-    ggl_gguf_close(file);
-    const int n =
-        open_file(&m, c, loading, &ignored) == GGL_OK && reads_rows(m) ? taps_of(m, tap) : 0;
+    const bool is_open = open_sizes(&m, c, target, loading, &ignored) == GGL_OK;
+    const int n = is_open && reads_rows(m) ? taps_of(m, tap) : 0;
     llm_model_free(m);
     return n;
 }
@@ -113,11 +129,36 @@ static int n_guess_sessions(const llm_guessing_choice *c, const llm_model *draft
     return c->own || reads_rows(draft) ? llm_session_built(s)->n_guess_layers : 1;
 }
 
+/* Checks a draft without a tokenizer, which reads the model's tokens: both have as many, if the draft's file tells that. */
+static ggl_status check_n_tokens(const llm_guessing *g, const llm_guessing_choice *c,
+                                 const llm_guessing_target *t, ggl_error *err) {
+    const ggl_gguf *file = llm_model_file(g->draft);
+    char key[256];
+    ggl_str arch;
+    int64_t n;
+    if (ggl_gguf_get_string(file, "general.architecture", &arch, err) < 0)
+        return GGL_FORMAT;
+    snprintf(key, sizeof key, "%.*s.vocab_size", (int)ggl_utf8_cut(arch.s, arch.n, 200), arch.s);
+    const int found = ggl_gguf_get_integer(file, key, &n, err);
+    if (found < 0)
+        return GGL_FORMAT;
+    const int64_t n_model = t->tokenizer ? llm_tokenizer_n_vocab(t->tokenizer) : n;
+    return found == 0 || n == n_model
+               ? GGL_OK
+               : ggl_fail(err, GGL_UNSUPPORTED,
+                          "%s %s: it guesses for a model of %" PRId64
+                          " tokens, and this one has %" PRId64 ": it is for another model",
+                          c->name, c->draft, n, n_model);
+}
+
 /* Opens the draft's file, and compares its vocabulary. */
 static ggl_status open_draft(llm_guessing *g, const llm_guessing_choice *c,
                              const llm_guessing_target *t, ggl_error *err) {
     const llm_tokenizer *own = NULL;
-    ggl_status st = open_file(&g->draft, c, &t->loading, err);
+    ggl_status st = open_file(&g->draft, c, t->model, &t->loading, err);
+    if (st == GGL_OK && reads_rows(g->draft) &&
+        !ggl_gguf_find(llm_model_file(g->draft), "tokenizer.ggml.tokens"))
+        return check_n_tokens(g, c, t, err);
     if (st == GGL_OK)
         st = llm_model_tokenizer(g->draft, &own, err);
     if (st != GGL_OK)
@@ -222,7 +263,7 @@ void llm_guessing_memory(const llm_guessing_choice *c, const llm_guessing_target
     llm_session_params sp;
     llm_placement_choice quiet = c->placement;
     quiet.note = quiet.measured = NULL;
-    const bool is_open = c->own || open_file(&m, c, &t->loading, &ignored) == GGL_OK;
+    const bool is_open = c->own || open_file(&m, c, t->model, &t->loading, &ignored) == GGL_OK;
     sp = session_params(c, m, t);
     int n_layers = is_open && llm_placement_new(&p, &quiet, llm_placement_params(t->placement),
                                                 &ignored) == GGL_OK;

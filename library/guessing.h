@@ -43,7 +43,8 @@ typedef struct llm_guessing llm_guessing;
 int64_t llm_guessing_n_max(const llm_guessing_choice *choice);
 /* Returns how many layers of the target the draft reads, and which, in tap[LLM_ARCH_MAX_TAPS]. 0: none, or it cannot be opened, which
  * llm_guessing_open reports. */
-int llm_guessing_taps(const llm_guessing_choice *choice, const llm_loading *loading, int32_t *tap);
+int llm_guessing_taps(const llm_guessing_choice *choice, const llm_model *target,
+                      const llm_loading *loading, int32_t *tap);
 /* Opens what guesses; *out is NULL if nothing is to guess, and after a failure. *misused, which may be NULL, becomes true if the
  * choice of devices was wrong. */
 ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *choice,

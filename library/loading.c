@@ -77,6 +77,7 @@ static ggl_status load(llm_model **out, const llm_loading *l, ggl_error *err) {
         .arch_path = l->model.arch_path,
         .type = l->type,
         .eye = l->eye,
+        .target = l->target,
         .ear = l->model.ear,
         .open_backend = ggl_backend_open,
         .close_backend = ggl_backend_close,

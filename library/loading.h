@@ -10,6 +10,7 @@ typedef struct llm_loading {
     const char *path;
     llm_model_params model; /* `load` is not read */
     bool eye;               /* as llm_load_params.eye */
+    const ggl_gguf *target; /* as llm_load_params.target */
     const char *type;       /* as llm_load_params.type */
     const char *type_name;  /* how messages name `type`: "--type" */
     int n_threads;          /* that convert; 0: all that we may use */

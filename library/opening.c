@@ -474,7 +474,7 @@ static ggl_status open_session(llm_context *c, const llm_open_parts *o, ggl_erro
     *sp = o->session;
     sp->n_rows = sp->n_rows > n_rows ? sp->n_rows : n_rows;
     sp->rows = o->guessing.own;
-    sp->n_taps = llm_guessing_taps(&o->guessing, &o->loading, c->tap);
+    sp->n_taps = llm_guessing_taps(&o->guessing, c->model, &o->loading, c->tap);
     sp->tap = sp->n_taps > 0 ? c->tap : NULL;
     sp->adapter = c->adapter;
     sp->n_adapters = c->n_adapters;

@@ -51,6 +51,9 @@ typedef struct arch_conversion {
     const json_value *config;
     const json_value *generation; /* of generation_config.json; NULL: the folder has none */
     const json_value *processor[ARCH_PROCESSORS]; /* the first one counts; may be NULL */
+    /* keys of the model for which this one guesses, without the family's name; NULL: it was not given */
+    const json_value *target;
+    const char *target_name;          /* its file, for messages */
     const char *folder, *config_path; /* of these files, for messages; NULL: their names alone */
     const char *const *dense_file;    /* [n_dense]: that of config.modules.Dense_0, .. */
     int n_dense;
@@ -116,7 +119,7 @@ void llm_arch_conversion_fini(arch_conversion *c);
 const converted_key *llm_arch_converted_key(const arch_conversion *c, const char *name);
 
 /* section_config.c: stores the names of config.a.b ("a", "b") in name[], at most `most`, and
- * returns how many it has. *root: "config", "generation", "rope", or "" for anything else. */
+ * returns how many it has. *root: "config", "generation", "target", "rope", or "" for anything else. */
 int llm_arch_field_path(const arch_expr *e, const char **name, int most, const char **root);
 #define ARCH_ROPE_NAMES 3
 /* Returns the name of `rope.NAME` in config.json's rope objects. *outside: its names outside of
@@ -129,7 +132,7 @@ arch_value llm_arch_convert_has(arch_eval *ev, const arch_expr *e);
 arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e);
 bool llm_arch_convert_expand_ignored(arch_eval *ev);
 
-/* Finds config.a.b, generation.a, processor.a or rope.a; NULL: it is absent. False: reported. */
+/* Finds config.a.b, generation.a, target.a, processor.a or rope.a; NULL: it is absent. False: reported. */
 bool llm_arch_convert_find(arch_eval *ev, const arch_expr *e, const json_value **out);
 /* section_blame.c: hooks, too. file, text: of `size` bytes. */
 bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, char *file, char *text, size_t size);

@@ -364,8 +364,12 @@ static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
     const llm_hf_vocab vocab = {n_vocab(c), c->params.extra_tokens == LLM_CONVERT_CUT_EXTRA};
     ggl_status s =
         llm_hf_tokenizer_open(&c->tokenizer, c->model_folder, &c->config->root, &vocab, err);
+    if (s == GGL_OK && !c->tokenizer && llm_converter_is_draft(c))
+        return llm_converter_borrow_tokenizer(c, vocab.n, err);
     if (s == GGL_OK && !c->tokenizer && !llm_converter_note(c, no_tokenizer(c)))
         s = llm_converter_no_memory(err);
+    if (c->tokenizer && llm_arch_converted_key(&c->conv, LLM_HF_MASK_KEY))
+        llm_hf_tokenizer_forget_mask(c->tokenizer);
     return s == GGL_OK ? add_tokenizer_notes(c, err) : s;
 }
 
@@ -604,9 +608,11 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.tensor_hits = ggl_arena_alloc(&c->arena, c->params.ignore.n_tensor + 1, sizeof(size_t));
     if (!c->conv.key_hits || !c->conv.tensor_hits)
         return llm_converter_no_memory(err);
-    const ggl_status finished = check_finished(c, err);
-    if (finished != GGL_OK)
-        return finished;
+    ggl_status before = check_finished(c, err);
+    if (before == GGL_OK)
+        before = llm_converter_read_target(c, err);
+    if (before != GGL_OK)
+        return before;
     /* Keys may read tensors. Without tensors, errors of config.json are reported first. */
     ggl_error tensors_err = {0};
     ggl_status tensors =
@@ -815,5 +821,5 @@ const char *llm_converter_notes(const llm_converter *c) {
     return c->notes ? c->notes : "";
 }
 bool llm_converter_has_tokenizer(const llm_converter *c) {
-    return c->tokenizer != NULL;
+    return c->tokenizer || c->borrows_tokenizer;
 }

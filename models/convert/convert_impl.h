@@ -58,6 +58,7 @@ struct llm_converter {
         *whole; /* of such an eye: the converter that it belongs to, which reports progress */
     arch_conversion conv;
     llm_hf_tokenizer *tokenizer; /* NULL: the folder has none */
+    bool borrows_tokenizer;      /* that of params.target is written */
     tensor_turn *turn;
     char *notes;
     size_t done, size;
@@ -108,6 +109,13 @@ GGL_NODISCARD ggl_status llm_converter_make_modules(llm_converter *c, ggl_error 
 /* Puts the keys of pooling, modules and prompts. */
 GGL_NODISCARD ggl_status llm_converter_put_modules(llm_converter *c, ggl_gguf_writer *w,
                                                    ggl_error *err);
+/* convert_target.c: sets c->conv.target, if the model for which this one guesses was given. */
+GGL_NODISCARD ggl_status llm_converter_read_target(llm_converter *c, ggl_error *err);
+/* Of a draft without a tokenizer: decides that it gets that of this model; without one it gets none, and a note. n_vocab: tokens of the
+ * draft; 0: unknown. GGL_UNSUPPORTED: the model has other tokens. GGL_NOT_FOUND: it has none. */
+GGL_NODISCARD ggl_status llm_converter_borrow_tokenizer(llm_converter *c, int64_t n_vocab,
+                                                        ggl_error *err);
+void llm_converter_put_borrowed(const llm_converter *c, ggl_gguf_writer *w);
 /* reranker.c: adds the value "reranker" to c->config, if the section reads it (is_read), and the folder is to become one. */
 GGL_NODISCARD ggl_status llm_converter_add_reranker(llm_converter *c, bool is_read, ggl_error *err);
 /* generation_keys.c: puts the keys that generation_config.json has for every family; w NULL: adds notes on values that cannot be

@@ -12,8 +12,9 @@
 ggl_type llm_converter_type(const llm_converter *c, const converted_tensor *t) {
     static const ggl_type types[] = {
         [LLM_CONVERT_F32] = GGL_F32, [LLM_CONVERT_F16] = GGL_F16, [LLM_CONVERT_BF16] = GGL_BF16};
-    if (llm_recipe_type(t->recipe) == GGL_I32)
-        return GGL_I32;
+    const ggl_type own = llm_recipe_type(t->recipe);
+    if (own == GGL_I32 || own == GGL_I64)
+        return own;
     if (t->only_f32)
         return GGL_F32;
     if (c->params.type == LLM_CONVERT_AUTO && t->block_type >= 0)
@@ -76,6 +77,8 @@ ggl_status llm_converter_put_keys(llm_converter *c, ggl_gguf_writer *w, ggl_erro
         s = llm_converter_take_generation(c, w, err);
     if (s == GGL_OK && c->tokenizer)
         llm_hf_tokenizer_put(c->tokenizer, w);
+    if (s == GGL_OK && c->borrows_tokenizer)
+        llm_converter_put_borrowed(c, w);
     return s;
 }
 

@@ -88,6 +88,9 @@ bool llm_hf_after_pieces(const char *class_name, ggl_str *tokens);
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t);
 /* Returns the k-th note, or NULL past the end. */
 const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t, int k);
+#define LLM_HF_MASK_KEY "tokenizer.ggml.mask_token_id"
+/* The mask is not put: a line of the section makes its key. */
+void llm_hf_tokenizer_forget_mask(llm_hf_tokenizer *t);
 void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w);
 
 #endif

@@ -17,7 +17,7 @@ static const struct {
                     {"eom_token", "eom_token_id", "tokenizer.ggml.eom_token_id"},
                     {"cls_token", "cls_token_id", "tokenizer.ggml.cls_token_id"},
                     {"sep_token", "sep_token_id", "tokenizer.ggml.seperator_token_id"},
-                    {"mask_token", "mask_token_id", "tokenizer.ggml.mask_token_id"}};
+                    {"mask_token", "mask_token_id", LLM_HF_MASK_KEY}};
 
 /* Writes a string of a file to buf, "" if it has none; returns buf. */
 static const char *string_of(const json_value *root, const char *name, char *buf, size_t size) {
@@ -254,6 +254,10 @@ static bool composes(const llm_hf_tokenizer *t) {
     char name[128];
     return t->file ? llm_hf_composes(&t->file->root)
                    : t->bytes && llm_hf_class_composes(llm_hf_class_or_kind(t, name, sizeof name));
+}
+
+void llm_hf_tokenizer_forget_mask(llm_hf_tokenizer *t) {
+    t->id[MASK] = -1;
 }
 
 void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {

@@ -10,6 +10,8 @@ ggl_type llm_recipe_type(const recipe *r) {
     ggl_type type = GGL_F32;
     if (r->kind == RECIPE_WHOLE)
         return GGL_I32;
+    if (r->kind == RECIPE_OFFSETS)
+        return GGL_I64;
     if (r->kind == RECIPE_BYTES)
         return GGL_F16;
     if (r->kind == RECIPE_PACKED)
@@ -115,7 +117,8 @@ bool llm_recipe_find(const recipe *r, int64_t first, recipe_spot *out) {
     }
     const int64_t left = llm_recipe_count(r) - first;
     *out = (recipe_spot){r, first, run < left ? run : left, factor};
-    return r->source && r->kind != RECIPE_WHOLE && r->kind != RECIPE_BYTES && factor != 0;
+    return r->source && r->kind != RECIPE_WHOLE && r->kind != RECIPE_OFFSETS &&
+           r->kind != RECIPE_BYTES && factor != 0;
 }
 
 bool llm_recipe_holds(const recipe *r) {

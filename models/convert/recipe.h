@@ -11,6 +11,7 @@ typedef enum recipe_kind {
     RECIPE_SOURCE,
     RECIPE_PACKED,    /* source: codes; packed: how they become numbers */
     RECIPE_WHOLE,     /* source: I32 or I64 */
+    RECIPE_OFFSETS,   /* source: I32 or I64, to each of which its index is added */
     RECIPE_BYTES,     /* source: I8, whose numbers are meant as they are */
     RECIPE_HELD,      /* values: a constant */
     RECIPE_TRANSPOSE, /* exchanges dimensions dim and x */
@@ -52,7 +53,7 @@ typedef struct recipe {
 /* Returns the number of elements. */
 int64_t llm_recipe_count(const recipe *r);
 /* Returns the smallest type of F16, BF16 and F32 that holds all values exactly (F64 is rounded
- * to F32). PACKED have the nearest one. WHOLE is I32, BYTES F16. */
+ * to F32). PACKED have the nearest one. WHOLE is I32, OFFSETS I64, BYTES F16. */
 ggl_type llm_recipe_type(const recipe *r);
 /* True if numbers are codes times factors, so that they have more digits than llm_recipe_type. */
 bool llm_recipe_has_factors(const recipe *r);

@@ -34,9 +34,9 @@ static void read_source(const st_tensor *t, int64_t first, int64_t n, float *out
 
 /* --- other sources ----------------------------------------------------------------------------- */
 
-/* Reads integers, e.g. indices of experts. They pass through f32, which holds them exactly up to
- * 2^24. */
-static ggl_status read_whole(const st_tensor *t, int64_t first, int64_t n, float *out,
+/* Reads integers, e.g. indices of experts, each of them plus its index times `step`. They pass through f32, which holds
+ * them exactly up to 2^24. */
+static ggl_status read_whole(const st_tensor *t, int64_t step, int64_t first, int64_t n, float *out,
                              ggl_error *err) {
     const bool wide = strcmp(t->dtype, "I64") == 0;
     for (int64_t i = 0; i < n; i++) {
@@ -49,6 +49,12 @@ static ggl_status read_whole(const st_tensor *t, int64_t first, int64_t n, float
             return ggl_fail(err, GGL_LIMIT,
                             "tensor %s has the number %" PRId64 "; at most %d is allowed",
                             t->name.s, x, 1 << 24);
+        x += step * (first + i);
+        if (step && (x < 0 || x > 1 << 24))
+            return ggl_fail(err, GGL_FORMAT,
+                            "tensor %s: element %" PRId64 " stands for the number %" PRId64
+                            "; 0 to %d is allowed",
+                            t->name.s, first + i, x, 1 << 24);
         out[i] = (float)x;
     }
     return GGL_OK;
@@ -243,7 +249,9 @@ ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_
             out[i] = (float)((const int8_t *)r->source->data)[first + i];
         return GGL_OK;
     case RECIPE_WHOLE:
-        return read_whole(r->source, first, n, out, err);
+        return read_whole(r->source, 0, first, n, out, err);
+    case RECIPE_OFFSETS:
+        return read_whole(r->source, 1, first, n, out, err);
     case RECIPE_RESHAPE:
         return llm_recipe_read(r->part[0], first, n, out, err);
     case RECIPE_TRANSPOSE:

@@ -498,6 +498,12 @@ static void missing_source(arch_eval *ev, const arch_mapping *m, const char *nam
                         "nothing in the folder is the source of %s%s (%s)", t->name, text, name);
 }
 
+/* True if a model that guesses for another one may read that one's tensor. */
+static bool is_lent(const arch_eval *ev, const char *name) {
+    return llm_arch_is_draft(ev->arch) &&
+           (strncmp(name, "target:", 7) == 0 || strcmp(name, "token_embd.weight") == 0);
+}
+
 /* Makes the recipe for a weight. NULL: its line gives none, or ev has an error. */
 static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
                            const llm_arch_tensor *t) {
@@ -510,7 +516,7 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
         llm_arch_error(ev, s->place, "a constant of a conversion cannot declare weights");
         return NULL;
     }
-    if (!m && !t->optional)
+    if (!m && !t->optional && !is_lent(ev, t->name))
         llm_arch_error(ev, s->target[0].place, "'%s' has no line in the convert section for it",
                        name);
     c->making = m;
@@ -525,7 +531,7 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
     const bool made = m && llm_arch_convert_make(ev, m->expr, is_bias && !own, &r);
     ev->frame = frame;
     ev->texts = NULL;
-    if (made && !r && !t->optional && !c->partial)
+    if (made && !r && !t->optional && !c->partial && !is_lent(ev, t->name))
         missing_source(ev, m, is_bias ? "its bias" : "its weight", t, is_bias);
     c->own_bias = false;
     return made ? r : NULL;
@@ -538,6 +544,8 @@ static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_
     t->data = NULL;
     /* When errors are collected, pretends that a required weight exists with the declared shape. */
     if (!r && c->partial && ev->status == GGL_OK)
+        return !t->optional;
+    if (!r && ev->status == GGL_OK && is_lent(ev, t->name))
         return !t->optional;
     if (!r)
         return ev->status != GGL_OK && convert_forgive(ev) && !t->optional;

@@ -55,6 +55,8 @@ static void place_text(const arch_conversion *c, const arch_expr *e, const char 
     char text[300];
     if (is_own && c->config_path)
         snprintf(text, sizeof text, "%s", c->config_path);
+    else if (strcmp(root, "target") == 0 && c->target_name)
+        snprintf(text, sizeof text, "%s", c->target_name);
     else
         snprintf(text, sizeof text, "%s%s%s", c->folder ? c->folder : "", c->folder ? "/" : "",
                  name);

@@ -1,5 +1,5 @@
 /* Reads values of config.json for a convert section: `config.a.b`, the value itself, `generation.a`, a
- * value of generation_config.json beside it, `processor.a`, one of the files that say how pictures are prepared, and `rope.x`, which hides the different forms of the rotation's parameters:
+ * value of generation_config.json beside it, `target.a`, a key of the model for which it guesses, `processor.a`, one of the files that say how pictures are prepared, and `rope.x`, which hides the different forms of the rotation's parameters:
  *
  *     rope_theta, rope_scaling: {type or rope_type, ..}                 transformers up to 4
  *     rope_parameters: {rope_theta, rope_type, ..}                      transformers 5
@@ -199,6 +199,10 @@ static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **ou
         *out = ev->conv->generation;
         return true;
     }
+    if (is_root(e, "target")) {
+        *out = ev->conv->target;
+        return true;
+    }
     if (e->kind == EX_INDEX)
         return find_element(ev, e, out);
     if (e->kind == EX_FIELD && is_root(e->a, "processor"))
@@ -206,9 +210,10 @@ static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **ou
     if (e->kind == EX_FIELD && ev->conv->inner && is_root(e->a, "config"))
         return find_outermost(ev, e, out);
     if (e->kind != EX_FIELD) {
-        llm_arch_error(ev, e->place,
-                       "only config, generation, processor and rope have parts: config.a.b, "
-                       "rope.theta");
+        llm_arch_error(
+            ev, e->place,
+            "only config, generation, target, processor and rope have parts: config.a.b, "
+            "rope.theta");
         return false;
     }
     const char *root;
@@ -421,6 +426,7 @@ const char *llm_arch_convert_folder(const arch_conversion *c, const arch_expr *e
 const char *llm_arch_convert_file(const arch_conversion *c, const arch_expr *e) {
     static const char *const files[][2] = {
         {"generation", "generation_config.json"},
+        {"target", "the keys of the model that it guesses for"},
         {"processor", "preprocessor_config.json and processor_config.json"}};
     const char *root;
     const int n = llm_arch_field_path(e, NULL, 0, &root);

@@ -69,9 +69,8 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
                                    : RECIPE_SOURCE,
                            NULL, 0);
     if (whole && strcmp(t->dtype, "I32") != 0 && strcmp(t->dtype, "I64") != 0)
-        return llm_arch_error(ev, e->place,
-                              "tensor %s has the type %s: whole(..) reads I32 and I64", t->name.s,
-                              t->dtype),
+        return llm_arch_error(ev, e->place, "tensor %s has the type %s: I32 or I64 is expected",
+                              t->name.s, t->dtype),
                false;
     if (!r)
         return false;
@@ -413,13 +412,22 @@ static bool make_softplus(arch_eval *ev, const arch_expr *e, bool is_bias, recip
 static bool make_whole(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     const arch_expr *of = e->arg[0].value;
     if (of->kind != EX_STRING)
-        return llm_arch_error(ev, of->place,
-                              "whole(..) needs the name of a source tensor, in quotes"),
+        return llm_arch_error(ev, of->place, "%s(..) needs the name of a source tensor, in quotes",
+                              e->name),
                false;
     ev->conv->whole_numbers = true;
     const bool ok = llm_arch_convert_make(ev, of, is_bias, out);
     ev->conv->whole_numbers = false;
     return ok;
+}
+
+/* offsets(x): integers that are saved as their distance from their index, i + x[i], as I64. */
+static bool make_offsets(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    if (!make_whole(ev, e, is_bias, out))
+        return false;
+    if (*out && (*out)->kind == RECIPE_WHOLE)
+        (*out)->kind = RECIPE_OFFSETS;
+    return true;
 }
 
 /* numbers(x): a tensor whose numbers of 8 bits, if it has such, are meant as they are, without a factor. */

@@ -15,6 +15,9 @@ bool llm_arch_has_output(const llm_arch *a, const char *name) {
             return a->output[k] >= 0;
     return false;
 }
+bool llm_arch_is_draft(const llm_arch *a) {
+    return llm_arch_has_output(a, "guess") && !llm_arch_has_output(a, "logits");
+}
 bool llm_arch_sees_all(const llm_arch *a) {
     return a->n_stages > 0 && !a->has_tokens;
 }

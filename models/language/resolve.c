@@ -247,7 +247,8 @@ static void resolve_name(void *ctx, arch_expr *e) {
     const llm_arch *a = n->p->arch;
     bool is_config = n->p->in_convert && e->kind == EX_NAME &&
                      (strcmp(e->name, "config") == 0 || strcmp(e->name, "rope") == 0 ||
-                      strcmp(e->name, "generation") == 0 || strcmp(e->name, "processor") == 0);
+                      strcmp(e->name, "generation") == 0 || strcmp(e->name, "processor") == 0 ||
+                      strcmp(e->name, "target") == 0);
     if (e->kind != EX_NAME || n->p->status != GGL_OK || is_config)
         return;
     e->local = n->fn ? find_name(n->fn->local, n->fn->n_local, e->name) : -1;

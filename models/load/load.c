@@ -245,6 +245,7 @@ static ggl_status open_converter(loaded *l, const char *path, ggl_error *err) {
     p.backend = l->backend;
     p.type = l->convert_type;
     p.vocab_only = l->params.vocab_only;
+    p.target = l->params.target;
     p.eye = l->params.eye;
     p.senses = l->params.ear ? LLM_CONVERT_EAR : LLM_CONVERT_FIRST_SENSE;
     p.needs_weights = l->params.needs_weights;

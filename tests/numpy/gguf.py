@@ -124,7 +124,7 @@ def read(path):
     align = meta.get("general.alignment", ALIGNMENT)
     start = r.at + -r.at % align
     for name, shape, kind, offset in infos:
-        dtypes = {TYPE_F32: "<f4", TYPE_F16: "<f2", TYPE_I32: "<i4"}
+        dtypes = {TYPE_F32: "<f4", TYPE_F16: "<f2", TYPE_I32: "<i4", TYPE_I64: "<i8"}
         assert kind in dtypes, f"{name}: type {kind} is not read here"
         flat = np.frombuffer(r.data, np.dtype(dtypes[kind]), int(np.prod(shape)), start + offset)
         tensors[name] = flat.reshape(shape).astype(np.float32)

@@ -377,14 +377,15 @@ int main(int argc, char **argv) {
     ggl_status st = ggl_backend_open(&backend, r.backend, NULL, &err);
     if (st == GGL_OK)
         st = ggl_backend_open(&fold, "reference", NULL, &err);
-    const llm_load_params load = {
+    llm_load_params load = {
         .size = sizeof load, .open_backend = ggl_backend_open, .close_backend = ggl_backend_close};
-    llm_model_params p = {.size = sizeof p, .arch_path = r.arch, .load = &load};
-    if (st == GGL_OK)
-        st = llm_model_open(&m, r.model, &p, &err);
-    p.arch_path = NULL;
+    llm_model_params p = {.size = sizeof p, .load = &load};
     if (st == GGL_OK && r.target)
         st = llm_model_open(&target, r.target, &p, &err);
+    load.target = target ? llm_model_file(target) : NULL;
+    p.arch_path = r.arch;
+    if (st == GGL_OK)
+        st = llm_model_open(&m, r.model, &p, &err);
     if (st == GGL_OK)
         st = open_adapters(&r, &err);
     if (st == GGL_OK)

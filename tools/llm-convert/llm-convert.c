@@ -16,11 +16,12 @@
 #include "ggl/internal/os_terminal.h"
 #include "ggl/internal/show.h"
 #include "llm/internal/convert.h"
+#include "llm/internal/load.h"
 
 static const char TOOL[] = "llm-convert";
 
 typedef struct options {
-    const char *out, *mmproj, *arch, *arch_class, *base, *task, *tokenizer;
+    const char *out, *mmproj, *arch, *arch_class, *base, *task, *tokenizer, *target;
     int type, extra;
     bool reranker, no_reranker;
     bool vocab_only, no_tokenizer, dry_run;
@@ -74,8 +75,17 @@ static int report(llm_converter *c) {
     return s != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg) : n_faults > 0;
 }
 
+/* Opens the keys and the tokenizer of the model for which the folder's guesses. *out is NULL if none is given. */
+static ggl_status open_target(ggl_gguf **out, const options *o, ggl_error *err) {
+    const ggl_gguf_params how = {.size = sizeof how, .meta_only = true};
+    const llm_load_params load = {
+        .size = sizeof load, .open_backend = ggl_backend_open, .close_backend = ggl_backend_close};
+    *out = NULL;
+    return o->target ? llm_load(out, o->target, &how, &load, err) : GGL_OK;
+}
+
 /* Converts the model, or with `eye` the eye that the folder has beside it. */
-static int convert(const options *o, bool eye, ggl_backend *reference) {
+static int convert(const options *o, bool eye, ggl_backend *reference, const ggl_gguf *target) {
     const char *out = eye ? o->mmproj : o->out;
     ggl_error err = {0};
     llm_converter *c;
@@ -96,6 +106,7 @@ static int convert(const options *o, bool eye, ggl_backend *reference) {
     params.extra_tokens = (llm_convert_extra)o->extra;
     params.progress = show_progress;
     params.tokenizer = o->tokenizer;
+    params.target = target;
     params.adapter = o->base ? o->folder.s[0] : NULL;
     params.task = o->task;
     params.reranker = o->no_reranker ? LLM_CONVERT_NO_RERANKER
@@ -110,6 +121,12 @@ static int convert(const options *o, bool eye, ggl_backend *reference) {
         ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c),
                    llm_converter_family(c), llm_converter_origin(c));
     print_notes(llm_converter_notes(c));
+    if (target && !llm_converter_is_draft(c)) {
+        llm_converter_free(c);
+        return tool_error(TOOL, 1,
+                          "--target is for models that guess for another one, and %s is none",
+                          o->folder.s[0]);
+    }
     if (o->vocab_only && !llm_converter_has_tokenizer(c)) {
         llm_converter_free(c);
         return tool_error(TOOL, 1, "%s has no tokenizer, so --vocab-only leaves nothing to write",
@@ -125,6 +142,19 @@ static int convert(const options *o, bool eye, ggl_backend *reference) {
                 llm_converter_n_tensors(c) == 1 ? "" : "s", (double)llm_converter_size(c) / 0x1p20);
     llm_converter_free(c);
     return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+/* Converts what is asked for. Returns the exit code. */
+static int convert_all(const options *o, ggl_backend *reference) {
+    ggl_error err = {0};
+    ggl_gguf *target;
+    if (open_target(&target, o, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    int code = o->out || !o->mmproj ? convert(o, false, reference, target) : 0;
+    if (code == 0 && o->mmproj)
+        code = convert(o, true, reference, NULL);
+    ggl_gguf_close(target);
+    return code;
 }
 
 static bool has_file(const char *folder, const char *name) {
@@ -160,10 +190,11 @@ static int check_options(const options *o) {
                           "there is no folder %s; if it is a repository of the Hugging Face Hub: "
                           "`llm-cli -hf %s` downloads and runs it",
                           o->folder.s[0], llm_shell_quote(word, o->folder.s[0]));
-    if (o->mmproj && (o->base || o->task || o->vocab_only || o->tokenizer))
+    if (o->mmproj && (o->base || o->task || o->vocab_only || o->tokenizer || o->target))
         return tool_error(TOOL, 2,
                           "--mmproj cannot be used together with %s: an eye or ear has none",
                           o->base        ? "--base"
+                          : o->target    ? "--target"
                           : o->task      ? "--task"
                           : o->tokenizer ? "--tokenizer"
                                          : "--vocab-only");
@@ -176,6 +207,9 @@ static int check_options(const options *o) {
     if ((o->base || o->task) && (o->dry_run || o->vocab_only || (o->base && o->task)))
         return tool_error(TOOL, 2, "%s cannot be used together with --dry-run%s or --vocab-only",
                           o->base ? "--base" : "--task", o->base ? ", --task" : "");
+    if (o->target && (o->base || o->task))
+        return tool_error(TOOL, 2, "--target cannot be used together with %s: an adapter has none",
+                          o->base ? "--base" : "--task");
     if (o->reranker && o->no_reranker)
         return tool_error(TOOL, 2, "--reranker and --no-reranker contradict each other");
     if (o->tokenizer && o->no_tokenizer)
@@ -224,6 +258,9 @@ int main(int argc, char **argv) {
         {"--no-tokenizer", ARG_FLAG, &o.no_tokenizer, .help = "leave the tokenizer out"},
         {"--tokenizer", ARG_STRING, &o.tokenizer, .value = "FILE",
          .help = "tokenizer.bin of a llama2.c checkpoint, if it is not next to the checkpoint"},
+        {"--target --target-model-dir", ARG_STRING, &o.target, .value = "MODEL",
+         .help = "FOLDER is a draft that guesses for MODEL (EAGLE-3, DFlash, DSpark): a folder or "
+                 "GGUF file, whose tokenizer the draft gets, and with it what depends on MODEL"},
         {"--extra-tokens", ARG_CHOICE, &o.extra, .value = "WHAT", .choices = extras,
          .help = "what to do with tokens for which the model has no embeddings: refuse (default), "
                  "or cut: leave them out"},
@@ -244,6 +281,8 @@ int main(int argc, char **argv) {
          "converts a speech model in ggml's older format"},
         {"llm-convert Qwen2-VL-2B-Instruct -o model.gguf --mmproj mmproj-model.gguf",
          "converts a model that sees or hears, and its eye or ear"},
+        {"llm-convert EAGLE3-LLaMA3.1-Instruct-8B --target Llama-3.1-8B-Instruct -o draft.gguf",
+         "converts a draft, for --draft of llm-cli"},
         {"llm-convert my-adapter --base Qwen3-0.6B -o adapter.gguf", "converts a LoRA adapter"},
         {0}};
     const args_spec spec = {TOOL,
@@ -263,6 +302,7 @@ int main(int argc, char **argv) {
                                {"--arch", o.arch, .written = false},
                                {"--base", o.base, .written = false},
                                {"--tokenizer", o.tokenizer, .written = false},
+                               {"--target", o.target, .written = false},
                                {"-o", o.dry_run ? NULL : o.out, .written = true},
                                {"--mmproj", o.dry_run ? NULL : o.mmproj, .written = true}};
     if (code < 0)
@@ -275,9 +315,7 @@ int main(int argc, char **argv) {
         if (ggl_backend_open(&reference, "reference", &params, &err) != GGL_OK)
             code = tool_error(TOOL, 1, "%s", err.msg);
         else
-            code = o.out || !o.mmproj ? convert(&o, false, reference) : 0;
-        if (code == 0 && o.mmproj)
-            code = convert(&o, true, reference);
+            code = convert_all(&o, reference);
         ggl_backend_close(reference);
     }
     args_list_fini(&o.folder);

@@ -48,6 +48,8 @@ GGL_INTERNAL_API const char *llm_arch_family(const llm_arch *arch, int k);
 int llm_arch_n_lines(const llm_arch *arch);
 /* True if the descriptor assigns this output: "logits", "embedding", "score", "guess", "rows" or "alignment". A model may lack it nevertheless. */
 GGL_INTERNAL_API bool llm_arch_has_output(const llm_arch *arch, const char *name);
+/* True if the model guesses for another one, of which it reads rows, and does nothing alone. */
+bool llm_arch_is_draft(const llm_arch *arch);
 /* True if the descriptor has a stage and tokens that read what it stores: an encoder and a decoder. */
 GGL_INTERNAL_API bool llm_arch_reads_text(const llm_arch *arch);
 /* True for an eye or an ear: what it reads are rows of pictures or sounds, and no text is read beside them. */

@@ -70,6 +70,9 @@ typedef struct llm_convert_params {
     /* Do not fail llm_converter_open for errors of folder and section, but collect them for
      * llm_converter_report. */
     bool dry_run;
+    /* The model for which the folder's guesses, borrowed: its keys are the section's target.a, and a folder without a tokenizer gets its.
+     * NULL: unknown. No other model needs it. */
+    const ggl_gguf *target;
     bool no_tokenizer; /* write a file without tokenizer; do not read the folder's */
     const char *
         tokenizer_advice; /* follows the message about a tokenizer that is not supported; NULL: nothing */
@@ -138,6 +141,8 @@ bool llm_convert_is_part(const char *folder, char *whole, size_t size);
 const char *llm_converter_origin(const llm_converter *c); /* "built-in llama.arch" */
 const char *llm_converter_class(const llm_converter *c);  /* "LlamaForCausalLM" */
 const char *llm_converter_family(const llm_converter *c); /* "llama" */
+/* true: the model guesses for another one (llm_convert_params.target) */
+bool llm_converter_is_draft(const llm_converter *c);
 /* true: a tokenizer will be written */
 bool llm_converter_has_tokenizer(const llm_converter *c);
 size_t llm_converter_n_tensors(const llm_converter *c);

@@ -41,8 +41,9 @@ typedef struct llm_load_params {
      * or a mix or type of llm-quantize, such as "q4_k_m", in any case. For a folder, or a GGUF file of
      * f32, f16 or bf16. Then all tensors are copied to memory. NULL: "auto", which changes no file. */
     const char *type;
-    bool eye;        /* of a folder: the eye beside the text model, as llm_convert_params.eye */
-    bool ear;        /* with `eye`: the ear that there is beside that eye */
+    bool eye; /* of a folder: the eye beside the text model, as llm_convert_params.eye */
+    bool ear; /* with `eye`: the ear that there is beside that eye */
+    const ggl_gguf *target; /* of a folder: as llm_convert_params.target */
     bool vocab_only; /* of a folder: only keys and tokenizer, no tensors, which it may lack */
     /* Called in the caller's thread while tensors are made, with bytes done and in all; false ends
      * it with GGL_CANCELLED. May be NULL. */
