@@ -6,6 +6,8 @@
 #include "convert_impl.h"
 #include "ggl/internal/text.h"
 
+#define TOKENS "tokenizer.ggml.tokens"
+#define SIZE   "vocab_size"
 enum { MOST_NUMBERS = 4096 }; /* in a list */
 
 bool llm_converter_is_draft(const llm_converter *c) {
@@ -41,20 +43,27 @@ static ggl_status take_keys(llm_converter *c, json_value *root, ggl_error *err) 
     if (ggl_gguf_get_string(file, "general.architecture", &family, err) < 0)
         return GGL_FORMAT;
     const char *begin = ggl_arena_printf(&c->arena, "%.*s.", (int)family.n, family.s);
-    json_value *item = ggl_arena_alloc(&c->arena, 2 * n + 1, sizeof *item);
+    json_value *item = ggl_arena_alloc(&c->arena, 2 * n + 2, sizeof *item);
     uint32_t used = 0;
     if (!begin || !item)
         return llm_converter_no_memory(err);
     const size_t skip = strlen(begin);
-    json_value *name = item + n;
+    json_value *name = item + n + 1;
+    const ggl_gguf_value *tokens = ggl_gguf_find(file, TOKENS);
+    bool has_size = false;
     for (size_t i = 0; i < n; i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(file, i);
         if (v->key.n <= skip || memcmp(v->key.s, begin, skip) != 0)
             continue;
         if (!take_value(c, v, &item[used]))
             return llm_converter_no_memory(err);
+        has_size |= ggl_str_is((ggl_str){v->key.s + skip, v->key.n - skip}, SIZE);
         name[used++] = (json_value){
             .kind = JSON_STRING, .n = (uint32_t)(v->key.n - skip), .s = v->key.s + skip};
+    }
+    if (!has_size && tokens) { /* most files tell it by their tokens alone */
+        item[used] = (json_value){.kind = JSON_NUMBER, .whole = true, .number = (double)tokens->n};
+        name[used++] = (json_value){.kind = JSON_STRING, .n = sizeof SIZE - 1, .s = SIZE};
     }
     memmove(item + used, name, used * sizeof *name); /* names follow the values */
     *root = (json_value){.kind = JSON_OBJECT, .n = used, .item = item};
@@ -76,7 +85,6 @@ ggl_status llm_converter_read_target(llm_converter *c, ggl_error *err) {
 /* --- the tokenizer ---------------------------------------------------------------------------- */
 
 ggl_status llm_converter_borrow_tokenizer(llm_converter *c, int64_t n_vocab, ggl_error *err) {
-    static const char key[] = "tokenizer.ggml.tokens";
     if (!c->conv.target)
         return llm_converter_note(c, "the folder has no tokenizer, as the model guesses for "
                                      "another one; with llm-convert --target MODEL, which names "
@@ -84,7 +92,7 @@ ggl_status llm_converter_borrow_tokenizer(llm_converter *c, int64_t n_vocab, ggl
                    ? GGL_OK
                    : llm_converter_no_memory(err);
     const char *name = c->conv.target_name;
-    const ggl_gguf_value *v = ggl_gguf_find(c->params.target, key);
+    const ggl_gguf_value *v = ggl_gguf_find(c->params.target, TOKENS);
     if (!v || !v->is_array || v->type != GGL_GGUF_STRING)
         return ggl_fail(err, GGL_NOT_FOUND,
                         "neither the folder nor the model that it guesses for, %s, has a tokenizer",

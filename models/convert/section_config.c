@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "conversion.h"
+#include "ggl/internal/file.h"
 #include "ggl/internal/math.h"
 #include "ggl/internal/show.h"
 #include "packed.h"
@@ -570,6 +571,16 @@ static arch_value make_list(arch_eval *ev, const arch_expr *e) {
     return ok ? (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n} : ARCH_FAIL;
 }
 
+/* has_file("name"): whether the folder has the file. */
+static arch_value has_file(arch_eval *ev, const arch_expr *e) {
+    const arch_expr *name = e->arg[0].value;
+    if (name->kind != EX_STRING)
+        return llm_arch_error(ev, name->place, "has_file(..) needs a name in quotes");
+    const char *path = ggl_arena_printf(&ev->arena, "%s/%s",
+                                        ev->conv->folder ? ev->conv->folder : ".", name->name);
+    return path ? llm_arch_bool(ggl_file_exists(path)) : llm_arch_nomem(ev);
+}
+
 /* joined(config.x): the elements of the lists in a list, one after the other. */
 static arch_value join_lists(arch_eval *ev, const arch_expr *e) {
     const arch_expr *of = e->arg[0].value;
@@ -728,6 +739,8 @@ arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
         return tensor_value(ev, e);
     if (which == CONVERSION_n_rows || which == CONVERSION_n_columns)
         return count_of(ev, e, which == CONVERSION_n_rows);
+    if (which == CONVERSION_has_file)
+        return has_file(ev, e);
     if (which == CONVERSION_joined)
         return join_lists(ev, e);
     if (which == CONVERSION_n_parts)

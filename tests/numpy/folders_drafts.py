@@ -9,6 +9,7 @@ guesses, which is a folder or a file; llm-cli writes the same text with it as wi
 """
 import argparse
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -68,8 +69,8 @@ def llama(path, n=N_VOCAB):
 
 class Draft:
     """config, weights: of the folder. needs: the conversion needs the other model. keys: of the file, without the family's name. tensors: its names, each
-    with a name in the folder, or with what is made of it. refused: changes of config.json, and words of the message."""
-    needs = False
+    with a name in the folder, or with what is made of it. refused: changes of config.json, and words of the message. of: the model for which it guesses."""
+    needs, of = False, "llama"
     refused = ()
 
     def __init__(self, name, family, config, seed, **more):
@@ -139,7 +140,155 @@ def eagle3(name, form):
     return draft
 
 
-DRAFTS = [eagle3("eagle3", "angel"), eagle3("eagle3-speculators", "speculators"), eagle3("eagle3-llama", "llama"), eagle3("eagle3-sglang", "sglang")]
+# --- DFlash, DFlash 2, DSpark
+
+
+def trunk(w, taken=2, norms=("input_layernorm", "post_attention_layernorm"), n_kv=2, own_values=True):
+    """Two layers, and what the file's tensors are made from."""
+    w.matrix("fc.weight", WIDE, taken * WIDE)
+    w.vector("hidden_norm.weight", WIDE, 1.0)
+    w.vector("norm.weight", WIDE, 1.0)
+    tensors = {"fc.weight": w["fc.weight"], "enc.output_norm.weight": w["hidden_norm.weight"], "output_norm.weight": w["norm.weight"]}
+    for l in range(2):
+        p = f"layers.{l}."
+        layer_weights(w, p, WIDE, WIDE, (4, n_kv), 12, 52, norms)
+        for part in "qk":
+            w.vector(f"{p}self_attn.{part}_norm.weight", 12, 1.0)
+        if not own_values:
+            del w[p + "self_attn.v_proj.weight"]
+        names = {k: v for k, v in LAYER.items() if f"{p}{k}.weight" in w} | {f"self_attn.{part}_{end}": f"attn_{part}{to}" for part in "qk" for end, to in (("proj", ""), ("norm", "_norm"))}
+        tensors |= layer_tensors(w, p, f"blk.{l}.", names)
+    return tensors
+
+
+def take(draft, names):
+    draft.tensors |= {to: draft.w[own] for own, to in names.items()}
+
+
+def dflash_config(name, **more):
+    return {"architectures": [name], "hidden_size": WIDE, "intermediate_size": 52, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2, "vocab_size": N_VOCAB, "head_dim": 12,
+            "max_position_embeddings": 96, "rms_norm_eps": 1e-6, "hidden_act": "silu", "rope_theta": 5000.0, **more}
+
+
+DFLASH_KEYS = {"vocab_size": N_VOCAB, "block_count": 2, "context_length": 96, "embedding_length": WIDE, "feed_forward_length": 52, "attention.head_count": 4, "attention.head_count_kv": 2,
+               "attention.key_length": 12, "attention.value_length": 12, "attention.layer_norm_rms_epsilon": np.float32(1e-6), "rope.dimension_count": 12, "rope.freq_base": 5000.0, "block_size": 5, "target_layers": [2, 5]}
+
+
+def dflash_draft(name, seed, config, keys, more=(), **how):
+    draft = Draft(name, "dflash", config, seed, others={"tokenizer.ggml.mask_token_id": MASK})
+    draft.tensors = trunk(draft.w, **how)
+    draft.keys = {**DFLASH_KEYS, **keys}
+    draft.refused = [({"hidden_size_of_images": 3}, "hidden_size_of_images"), *more]
+    return draft
+
+
+def interleaved(x):
+    """Rows of adjacent pairs, of heads of 12, as rows of two halves."""
+    return x.reshape(-1, 6, 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
+
+
+def dflash():
+    return dflash_draft("dflash", 21, dflash_config("DFlashDraftModel", block_size=5, dflash_config={"mask_token_id": MASK, "target_layer_ids": [1, 4]}, use_sliding_window=True, sliding_window=4,
+                        layer_types=["sliding_attention", "full_attention"], max_window_layers=2, num_target_layers=8, rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}),
+                        {"attention.sliding_window": 4, "attention.sliding_window_pattern": [True, False], "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32},
+                        [({"hidden_act": "relu"}, 'hidden_act = "relu"'), ({"dflash_config": {"mask_token_id": MASK, "target_layer_ids": [1, 4], "anchors": 2}}, "dflash_config.anchors")])
+
+
+def dflash2():
+    own = {"block_size": 6, "mask_token_id": MASK, "target_layer_ids": [0, 5], "conv_kernel_size": 3, "conv_group_size": 12, "selector_rank": 6, "selector_top_k": 4, "output_multiplier": 0.5,
+           "final_logit_softcapping": 4.0, "input_embedding_scale": 1.5, "attention_value_scale": 0.9, "use_swa": True, "swa_window_size": 6}
+    keys = {"block_size": 6, "target_layers": [1, 6], "conv_kernel_size": 3, "conv_group_size": 12, "selector_rank": 6, "selector_top_k": 4, "logit_scale": 0.5, "final_logit_softcapping": 4.0, "embedding_scale": 1.5,
+            "attention.value_scale": np.float32(0.9), "attention.sliding_window": 6, "attention.sliding_window_pattern": [True, True], "attention.causal": False, "rope.dimension_count": 6}
+    draft = dflash_draft("dflash2", 22, dflash_config("DFlash2DraftModel", is_causal=False, rope_is_neox_style=False, partial_rotary_factor=0.5, dflash_config=own), keys)
+    for t in list(draft.tensors):
+        if ".attn_q" in t or ".attn_k" in t:
+            draft.tensors[t] = interleaved(draft.tensors[t])
+    for l in range(2):
+        for part, to in (("attention", "attn"), ("mlp", "ffn")):
+            draft.w.matrix(f"layers.{l}.{part}_conv.base_kernel", 2, 3, WIDE)
+            draft.w.matrix(f"layers.{l}.{part}_conv.kernel_projection.weight", 2 * 3 * 4, WIDE)
+            take(draft, {f"layers.{l}.{part}_conv.base_kernel": f"blk.{l}.{to}_conv_base", f"layers.{l}.{part}_conv.kernel_projection.weight": f"blk.{l}.{to}_conv_proj.weight"})
+    for own, to, shape in (("candidate_selector.predecessor_codebook", "selector_predecessor.weight", (N_VOCAB, 6)), ("candidate_selector.successor_codebook", "selector_successor.weight", (N_VOCAB, 6)),
+                           ("candidate_selector.hidden_projection.weight", "selector_hidden.weight", (6, WIDE)), ("embed_tokens.weight", "token_embd.weight", (N_VOCAB, WIDE)), ("lm_head.weight", "output.weight", (N_VOCAB, WIDE))):
+        draft.w.matrix(own, *shape)
+        take(draft, {own: to})
+    return draft
+
+
+def markov(draft, some=N_VOCAB, conf="confidence_head.proj"):
+    draft.w.matrix("markov_head.markov_w1.weight", N_VOCAB, 7)
+    draft.w.matrix("markov_head.markov_w2.weight", some, 7)
+    take(draft, {f"markov_head.markov_w{i}.weight": f"markov_w{i}.weight" for i in (1, 2)})
+    if conf:
+        draft.w.matrix(conf + ".weight", 1, WIDE + 7)
+        draft.w.vector(conf + ".bias", 1)
+        take(draft, {f"{conf}.{end}": f"conf_proj.{end}" for end in ("weight", "bias")})
+
+
+def dspark():
+    config = dflash_config("Qwen3DSparkModel", target_layer_ids=[1, 4], mask_token_id=MASK, block_size=5, markov_rank=7, markov_head_type="vanilla")
+    draft = dflash_draft("dspark", 23, config, {"sample_from_anchor": True, "has_confidence_head": True}, [({"markov_head_type": "gated"}, 'markov_head_type = "gated"')])
+    markov(draft)
+    for l in range(2):
+        draft.w.vector(f"layers.{l}.self_attn.sinks", 4)
+        take(draft, {f"layers.{l}.self_attn.sinks": f"blk.{l}.attn_sinks.weight"})
+    draft.w.matrix("embed_tokens.weight", N_VOCAB, WIDE)
+    draft.w.matrix("lm_head.weight", N_VOCAB, WIDE)  # the model's own scores are used
+    take(draft, {"embed_tokens.weight": "token_embd.weight"})
+    return draft
+
+
+def dspark_speculators():
+    layer = dflash_config("-", rope_theta=900.0, rope_scaling={"rope_type": "linear", "factor": 2.0})
+    del layer["architectures"]
+    config = {"architectures": ["DSparkSpeculator"], "aux_hidden_state_layer_ids": [2, 5], "mask_token_id": MASK, "block_size": 5, "draft_vocab_size": 60, "has_embed_tokens": False, "speculators_config": {"algorithm": "dspark"},
+              "transformer_layer_config": layer}
+    draft = dflash_draft("dspark-speculators", 24, config, {"sample_from_anchor": False, "has_confidence_head": False, "rope.freq_base": 900.0, "rope.scaling.type": "linear", "rope.scaling.factor": 2.0})
+    markov(draft, 60, None)
+    draft.w.matrix("embed_tokens.weight", N_VOCAB, WIDE)
+    draft.w.matrix("lm_head.weight", 60, WIDE)
+    draft.tensors |= {"output.weight": draft.w["lm_head.weight"], "d2t": some_tokens(draft.w, 60, 4)}
+    renamed = {("" if k in ("d2t", "t2d") else "model.") + k: draft.w.pop(k) for k in list(draft.w)}
+    draft.w.update(renamed)
+    return draft
+
+
+def gemma4_dspark():
+    config = dflash_config("Gemma4DSparkModel", hidden_activation="gelu_pytorch_tanh", head_dim=8, global_head_dim=12, num_global_key_value_heads=1, attention_k_eq_v=True, layer_types=["full_attention"] * 2,
+                           rope_parameters={"full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.5, "rope_theta": 1000000.0}}, target_layer_ids=[1, 4], mask_token_id=MASK, block_size=5,
+                           sliding_window=512, tie_word_embeddings=False)
+    for name in ("hidden_act", "rope_theta"):
+        del config[name]
+    keys = {"attention.head_count_kv": 1, "attention.scale": 1.0, "hidden_activation": "gelu_pytorch_tanh", "embedding_scale": np.float32(math.sqrt(WIDE)), "rope.freq_base": 1000000.0, "sample_from_anchor": True, "has_confidence_head": True}
+    refused = [({"attention_k_eq_v": False}, "attention_k_eq_v = false"), ({"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"), ({"final_logit_softcapping": 30.0}, "final_logit_softcapping = 30"),
+               ({"enable_moe_block": True}, "enable_moe_block = true"), ({"hidden_activation": "silu"}, 'hidden_activation = "silu"'), ({"draft_vocab_size": 60}, "draft_vocab_size = 60")]
+    draft = dflash_draft("gemma4-dspark", 25, config, keys, refused, norms=("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"), n_kv=1, own_values=False)
+    markov(draft, conf="confidence_proj")
+    for l in range(2):
+        draft.w.vector(f"layers.{l}.layer_scalar", 1, 1.0)
+        p, b = f"layers.{l}.", f"blk.{l}."
+        take(draft, {p + "layer_scalar": b + "layer_output_scale.weight", p + "post_attention_layernorm.weight": b + "post_attention_norm.weight", p + "pre_feedforward_layernorm.weight": b + "ffn_norm.weight",
+                     p + "post_feedforward_layernorm.weight": b + "post_ffw_norm.weight"})
+    for own, to in (("embed_tokens.weight", "token_embd.weight"), ("lm_head.weight", "output.weight")):
+        draft.w.matrix(own, N_VOCAB, WIDE)
+        take(draft, {own: to})
+    draft.tensors["rope_freqs.weight"] = np.array([1] * 3 + [1e30] * 3)
+    return draft
+
+
+def muse_glimmer():
+    config = dflash_config("MuseGlimmerAssistantModel", sliding_window=6, layer_types=["sliding_attention"] * 2, block_size=4, mask_token_id=MASK, target_layer_ids=[1, 4])
+    del config["vocab_size"]
+    draft = dflash_draft("muse-glimmer", 26, config, {"block_size": 4, "attention.sliding_window": 6, "attention.sliding_window_pattern": [True, True]})
+    draft.needs = True
+    for old, new in (("fc", "encoder.fc"), ("hidden_norm", "encoder.output_norm_enc")):
+        draft.w[new + ".weight"] = draft.w.pop(old + ".weight")
+    return draft
+
+
+DRAFTS = [eagle3("eagle3", "angel"), eagle3("eagle3-speculators", "speculators"), eagle3("eagle3-llama", "llama"), eagle3("eagle3-sglang", "sglang"),
+          dflash(), dflash2(), dspark(), dspark_speculators(), gemma4_dspark(), muse_glimmer()]
+MODELS = {"llama": llama}
 
 
 # --- checks
@@ -184,6 +333,7 @@ def compare(draft, keys, tensors):
 
 
 def check(a, draft):
+    a.folder, a.target = a.models[draft.of]
     folder = os.path.join(a.dir, "draft-" + draft.name)
     file, out = folder + ".gguf", folder + ".npy"
     write_folder(folder, draft.config, draft.w)
@@ -219,6 +369,7 @@ def check(a, draft):
 
 def check_others(a):
     """Models for which a draft is not, and folders that are none."""
+    a.folder, a.target = a.models["llama"]
     faults, folder, other = [], os.path.join(a.dir, "draft-other"), os.path.join(a.dir, "draft-model")
     draft = DRAFTS[0]
     write_folder(folder, draft.config, draft.w)
@@ -239,6 +390,8 @@ def check_others(a):
     done = subprocess.run([a.convert, a.folder, "-o", folder + ".gguf", "--target", a.target], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 1 or "--target is for models that guess for another one" not in done.stderr:
         faults.append(f"--target of a model that is no draft: {done.stderr}")
+    pathlib.Path(folder, "mask_embedding.pt").write_text("")
+    faults += refused(a, folder, dflash().config, "mask_embedding.pt", "--target", a.target)
     shutil.rmtree(folder)
     shutil.rmtree(other)
     print(f"{'others':24} {'; '.join(faults) or 'ok'}")
@@ -253,10 +406,12 @@ def main():
     p.add_argument("names", nargs="*")
     a = p.parse_args()
     os.makedirs(a.dir, exist_ok=True)
-    a.folder = os.path.join(a.dir, "draft-target")
-    a.target = a.folder + ".gguf"
-    llama(a.folder)
-    run(a.convert, a.folder, "-o", a.target, "--type", "f32")
+    a.models = {}
+    for name, write in MODELS.items():
+        folder = os.path.join(a.dir, "draft-for-" + name)
+        a.models[name] = folder, folder + ".gguf"
+        write(folder)
+        run(a.convert, folder, "-o", folder + ".gguf", "--type", "f32")
     failed = 0
     for draft in DRAFTS:
         try:
@@ -265,8 +420,9 @@ def main():
             failed += 1
             print(f"{draft.name:24} FAILED: {e}")
     failed += not check_others(a)
-    shutil.rmtree(a.folder)
-    os.unlink(a.target)
+    for folder, file in a.models.values():
+        shutil.rmtree(folder)
+        os.unlink(file)
     return 1 if failed else 0
 
 
