@@ -286,9 +286,73 @@ def muse_glimmer():
     return draft
 
 
+# --- the assistant of Gemma 4
+
+GEMMA4 = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "vocab_size": N_VOCAB, "max_position_embeddings": 128, "rms_norm_eps": 1e-6, "hidden_activation": "gelu_pytorch_tanh", "attention_k_eq_v": True,
+          "sliding_window": 5, "hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0, "rope_parameters": {"full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1000000.0},
+                                                                                "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}}
+GEMMA4_NORMS = ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm")
+
+
+def gemma4_weights(w, wide, n_ff, kinds, shared):
+    """kinds: of each layer, whether it has a window; the others have one head of keys of 16, which are the values, too. shared: queries only."""
+    w.matrix("model.embed_tokens.weight", N_VOCAB, wide)
+    w.vector("model.norm.weight", wide, 1.0)
+    for l, near in enumerate(kinds):
+        p, d = f"model.layers.{l}.", 8 if near else 16
+        layer_weights(w, p, wide, wide, (4, 2 if near else 1), d, n_ff, GEMMA4_NORMS)
+        for part in "qk":
+            w.vector(f"{p}self_attn.{part}_norm.weight", d, 1.0)
+        w.vector(p + "layer_scalar", 1, 1.0)
+        for name in ("k_proj", "v_proj", "k_norm") if shared else () if near else ("v_proj",):
+            del w[f"{p}self_attn.{name}.weight"]
+
+
+def gemma4(path):
+    w, kinds = Weights(6), [True, False, True, False]
+    gemma4_weights(w, WIDE, 56, kinds, False)
+    write_folder(path, {"architectures": ["Gemma4ForCausalLM"], **GEMMA4, "hidden_size": WIDE, "intermediate_size": 56, "num_hidden_layers": 4, "global_head_dim": 16, "num_global_key_value_heads": 1,
+                        "layer_types": ["sliding_attention" if near else "full_attention" for near in kinds]}, w)
+    write_tokenizer(path)
+
+
+def gemma4_assistant(name, form):
+    wide, kinds = 32, [True, True, True, False]
+    own = {**GEMMA4, "hidden_size": wide, "intermediate_size": 40, "num_hidden_layers": 4, "num_kv_shared_layers": 4, "layer_types": ["sliding_attention"] * 3 + ["full_attention"], "final_logit_softcapping": None,
+           "enable_moe_block": False, "use_double_wide_mlp": False}
+    own |= {"per_layer_config": {"3": {"head_dim": 16, "num_key_value_heads": 1}}} if form == "new" else {"global_head_dim": 16, "num_global_key_value_heads": 1}
+    config = {"architectures": ["Gemma4AssistantForCausalLM" if form == "new" else "Gemma4UnifiedAssistantForCausalLM"], "text_config": own, "backbone_hidden_size": WIDE, "use_ordered_embeddings": form == "new",
+              "num_centroids": 10, "centroid_intermediate_top_k": 4, "tie_word_embeddings": True}
+    draft = Draft(name, "gemma4-assistant", config, 31, of="gemma4")
+    w = draft.w
+    gemma4_weights(w, wide, 40, kinds, True)
+    w.matrix("pre_projection.weight", wide, 2 * WIDE)
+    w.matrix("post_projection.weight", WIDE, wide)
+    draft.tensors = {}
+    take(draft, {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight", "pre_projection.weight": "nextn.pre_projection.weight", "post_projection.weight": "nextn.post_projection.weight"})
+    names = {"self_attn.q_proj": "attn_q", "self_attn.q_norm": "attn_q_norm", "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down",
+             "input_layernorm": "attn_norm", "post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm", "post_feedforward_layernorm": "post_ffw_norm"}
+    for l in range(4):
+        draft.tensors |= layer_tensors(w, f"model.layers.{l}.", f"blk.{l}.", names)
+        take(draft, {f"model.layers.{l}.layer_scalar": f"blk.{l}.layer_output_scale.weight"})
+    draft.tensors["rope_freqs.weight"] = np.array([1.0] * 2 + [1e30] * 6)
+    if form == "new":  # the scores of some tokens only, which are not used
+        w.matrix("masked_embedding.centroids.weight", 10, wide)
+        w["masked_embedding.token_ordering"] = np.arange(N_VOCAB)
+    draft.keys = {"vocab_size": N_VOCAB, "block_count": 4, "context_length": 128, "embedding_length": wide, "embedding_length_out": WIDE, "embedding_length_per_layer_input": 0, "nextn_predict_layers": 4,
+                  "feed_forward_length": 40, "attention.head_count": 4, "attention.head_count_kv": [2, 2, 2, 1], "attention.sliding_window": 5, "attention.sliding_window_pattern": kinds, "attention.key_length": 16,
+                  "attention.value_length": 16, "attention.key_length_swa": 8, "attention.value_length_swa": 8, "attention.layer_norm_rms_epsilon": np.float32(1e-6), "attention.shared_kv_layers": 4,
+                  "rope.freq_base": 1000000.0, "rope.freq_base_swa": 10000.0, "rope.dimension_count": 16, "rope.dimension_count_swa": 8}
+    draft.refused = [({"text_config": {**own, change: value}}, words) for change, value, words in (
+        ("hidden_activation", "silu", "hidden_activation"), ("num_kv_shared_layers", 2, "num_kv_shared_layers = 2"), ("enable_moe_block", True, "enable_moe_block = true"), ("final_logit_softcapping", 30.0, "softly capped"),
+        ("hidden_size_per_layer_input", 8, "hidden_size_per_layer_input = 8"), ("use_bidirectional_attention", "all", "attention to later tokens"))]
+    return draft
+
+
 DRAFTS = [eagle3("eagle3", "angel"), eagle3("eagle3-speculators", "speculators"), eagle3("eagle3-llama", "llama"), eagle3("eagle3-sglang", "sglang"),
-          dflash(), dflash2(), dspark(), dspark_speculators(), gemma4_dspark(), muse_glimmer()]
-MODELS = {"llama": llama}
+          dflash(), dflash2(), dspark(), dspark_speculators(), gemma4_dspark(), muse_glimmer(),
+          gemma4_assistant("gemma4-assistant", "new"), gemma4_assistant("gemma4-unified", "old")]
+MODELS = {"llama": llama, "gemma4": gemma4}
 
 
 # --- checks
