@@ -136,8 +136,8 @@ static ggl_status check_n_tokens(const llm_guessing *g, const llm_guessing_choic
     char key[256];
     ggl_str arch;
     int64_t n;
-    if (ggl_gguf_get_string(file, "general.architecture", &arch, err) < 0)
-        return GGL_FORMAT;
+    if (ggl_gguf_get_string(file, "general.architecture", &arch, err) != 1)
+        return GGL_FORMAT; /* it is there, as the model is open */
     snprintf(key, sizeof key, "%.*s.vocab_size", (int)ggl_utf8_cut(arch.s, arch.n, 200), arch.s);
     const int found = ggl_gguf_get_integer(file, key, &n, err);
     if (found < 0)

@@ -250,9 +250,9 @@ bool llm_converter_has_part(const llm_converter *c) {
 }
 
 /* Which descriptor is looked for: one that reads texts, an eye, or an ear. has_part: only one whose section is about objects that config.json
- * has. */
+ * has. draft: only one of a model that guesses for another one. */
 typedef struct wanted {
-    bool eye, ear, has_part;
+    bool eye, ear, has_part, draft;
 } wanted;
 
 /* Parses only descriptors whose text contains the name. */
@@ -263,7 +263,7 @@ static ggl_status find_wanted(llm_converter *c, const wanted *w, ggl_error *err)
         if (!mentions(text, n, c->class_name))
             continue;
         ggl_status s = llm_arch_parse(&c->arch, text, n, name, err);
-        if (s == GGL_OK && is_eye(c->arch) == w->eye &&
+        if (s == GGL_OK && is_eye(c->arch) == w->eye && (!w->draft || llm_arch_is_draft(c->arch)) &&
             (!w->eye || llm_converter_hears(c->arch) == w->ear))
             s = find_section(c, err);
         if (s != GGL_OK)
@@ -281,15 +281,19 @@ static ggl_status find_wanted(llm_converter *c, const wanted *w, ggl_error *err)
 }
 
 ggl_status llm_converter_find_builtin(llm_converter *c, ggl_error *err) {
-    static const wanted text[] = {{false, false, false}},
-                        first[] = {{true, false, true},
-                                   {true, true, true},
-                                   {true, false, false},
-                                   {true, true, false}},
-                        ear[] = {{true, true, true}};
+    static const wanted text[] = {{.draft = false}}, draft[] = {{.draft = true}, {.draft = false}},
+                        first[] = {{.eye = true, .has_part = true},
+                                   {.eye = true, .ear = true, .has_part = true},
+                                   {.eye = true},
+                                   {.eye = true, .ear = true}},
+                        ear[] = {{.eye = true, .ear = true, .has_part = true}};
     const bool is_ear = c->params.eye && c->params.senses == LLM_CONVERT_EAR;
-    const wanted *w = !c->params.eye ? text : is_ear ? ear : first;
-    const int n = c->params.eye && !is_ear ? (int)(sizeof first / sizeof *first) : 1;
+    const bool is_draft =
+        !c->params.eye && c->params.target; /* a folder may have one beside the model */
+    const wanted *w = is_draft ? draft : !c->params.eye ? text : is_ear ? ear : first;
+    const int n = is_draft                   ? (int)(sizeof draft / sizeof *draft)
+                  : c->params.eye && !is_ear ? (int)(sizeof first / sizeof *first)
+                                             : 1;
     ggl_status s = GGL_OK;
     for (int k = 0; k < n && s == GGL_OK && !c->arch; k++)
         s = find_wanted(c, &w[k], err);

@@ -1,5 +1,6 @@
 /* What the conversion of a draft takes from the model for which it guesses: keys, which are the section's target.a, and the tokenizer. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@ static bool take_value(llm_converter *c, const ggl_gguf_value *v, json_value *ou
         double x;
         if (!ggl_gguf_number(v, i, &x))
             return true;
-        item[i] = (json_value){.kind = JSON_NUMBER, .whole = x == (double)(int64_t)x, .number = x};
+        const bool whole = fabs(x) <= 0x1p53 && x == floor(x);
+        item[i] = (json_value){.kind = JSON_NUMBER, .whole = whole, .number = x};
     }
     if (v->is_array)
         *out = (json_value){.kind = JSON_ARRAY, .n = (uint32_t)v->n, .item = item};
@@ -40,7 +42,11 @@ static ggl_status take_keys(llm_converter *c, json_value *root, ggl_error *err) 
     const ggl_gguf *file = c->params.target;
     const size_t n = ggl_gguf_n_values(file);
     ggl_str family;
-    if (ggl_gguf_get_string(file, "general.architecture", &family, err) < 0)
+    const int found = ggl_gguf_get_string(file, "general.architecture", &family, err);
+    if (found == 0)
+        return ggl_fail(err, GGL_FORMAT, "%s: the key general.architecture is missing",
+                        c->conv.target_name);
+    if (found < 0)
         return GGL_FORMAT;
     const char *begin = ggl_arena_printf(&c->arena, "%.*s.", (int)family.n, family.s);
     json_value *item = ggl_arena_alloc(&c->arena, 2 * n + 2, sizeof *item);

@@ -12,7 +12,7 @@
  * cover all keys that llama.cpp's converter writes as f32. */
 static const char *const float_keys[] = {"*_epsilon",
                                          "*_eps",
-                                         "*.freq_base*",
+                                         "*freq_base*",
                                          "*softcapping",
                                          "*_scale",
                                          "*.attention.scale",

@@ -18,6 +18,7 @@ import sys
 
 import numpy as np
 
+import folders_deepseek4 as v4
 import gguf
 from folders import Weights, run, write_safetensors
 
@@ -69,8 +70,9 @@ def llama(path, n=N_VOCAB):
 
 class Draft:
     """config, weights: of the folder. needs: the conversion needs the other model. keys: of the file, without the family's name. tensors: its names, each
-    with a name in the folder, or with what is made of it. refused: changes of config.json, and words of the message. of: the model for which it guesses."""
-    needs, of = False, "llama"
+    with a name in the folder, or with what is made of it. refused: changes of config.json, and words of the message. of: the model for which it guesses. beside: the folder has that
+    model, too, of this family, which is what it is without the other one."""
+    needs, of, beside = False, "llama", None
     refused = ()
 
     def __init__(self, name, family, config, seed, **more):
@@ -349,10 +351,65 @@ def gemma4_assistant(name, form):
     return draft
 
 
+# --- DSpark of DeepSeek V4, whose layers are beside the model's in one folder
+
+V4_CONFIG = {"architectures": ["DeepseekV4ForCausalLM"], **{k: v for k, v in v4.CONFIG.items() if k != "theta"}, "vocab_size": N_VOCAB, "rope_theta": 300.0, "dspark_target_layer_ids": [0, 2], "dspark_noise_token_id": MASK,
+             "dspark_markov_rank": 7, "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32, "beta_fast": 32, "beta_slow": 1}}
+
+
+def deepseek4_weights(seed):
+    w, v4.N_VOCAB = Weights(seed), N_VOCAB
+    v4.weights(v4.CONFIG, w)
+    del w["mtp.0.attn_norm.weight"]
+    return w
+
+
+def deepseek4(path):
+    write_folder(path, V4_CONFIG, deepseek4_weights(7))
+    write_tokenizer(path)
+
+
+def dspark_deepseek4():
+    draft, wide, n_hc = Draft("dspark-deepseek4", "dflash", V4_CONFIG, 0, of="deepseek4", others={"tokenizer.ggml.mask_token_id": MASK}, beside="deepseek4"), v4.WIDE, v4.N_HC
+    w = draft.w = deepseek4_weights(7)
+    names = {"attn.wq_a.weight": "attn_q_a", "attn.wq_b.weight": "attn_q_b", "attn.wkv.weight": "attn_kv", "attn.wo_a.weight": "attn_output_a", "attn.wo_b.weight": "attn_output_b", "attn.q_norm.weight": "attn_q_a_norm",
+             "attn.kv_norm.weight": "attn_kv_a_norm", "attn.attn_sink": "attn_sinks", "attn_norm.weight": "attn_norm", "ffn_norm.weight": "ffn_norm", "ffn.gate.weight": "ffn_gate_inp",
+             "ffn.shared_experts.w1.weight": "ffn_gate_shexp", "ffn.shared_experts.w2.weight": "ffn_down_shexp", "ffn.shared_experts.w3.weight": "ffn_up_shexp",
+             **{f"hc_{part}_{end}": f"hc_{part}_{end}" for part in ("attn", "ffn") for end in ("fn", "base", "scale")}}
+    draft.tensors = {}
+    for l in range(2):
+        for t in [t for t in w if t.startswith("layers.0.") and "tid2eid" not in t]:  # of a layer without summaries
+            to = t.replace("layers.0.", f"mtp.{l}.")
+            w[to] = np.float32(w[t].mean() + w[t].std() * w.random.normal(size=w[t].shape)).astype(np.float64)
+        w.vector(f"mtp.{l}.ffn.gate.bias", v4.N_EXPERT)
+        w.vector(f"mtp.{l}.ffn.gate.bias_vl", v4.N_EXPERT)  # of pictures, which a draft guesses nothing of
+        take(draft, {f"mtp.{l}.{own}": f"blk.{l}.{to}.weight" for own, to in names.items()} | {f"mtp.{l}.ffn.gate.bias": f"blk.{l}.exp_probs_b.bias"})
+        for own, to in (("w1", "gate"), ("w2", "down"), ("w3", "up")):
+            draft.tensors[f"blk.{l}.ffn_{to}_exps.weight"] = np.stack([w[f"mtp.{l}.ffn.experts.{e}.{own}.weight"] for e in range(v4.N_EXPERT)])
+    w.matrix("mtp.0.main_proj.weight", wide, 2 * wide)
+    w.vector("mtp.0.main_norm.weight", wide, 1.0)
+    w.vector("mtp.1.norm.weight", wide, 1.0)
+    v4.mixing(w, "mtp.1.hc_head_", n_hc, 1)
+    for i in (1, 2):
+        w.matrix(f"mtp.1.markov_head.markov_w{i}.weight", N_VOCAB, 7)
+    w.matrix("mtp.1.confidence_head.proj.weight", 1, wide + 7)
+    take(draft, {"mtp.0.main_proj.weight": "fc.weight", "mtp.0.main_norm.weight": "enc.output_norm.weight", "mtp.1.norm.weight": "output_norm.weight", "mtp.1.confidence_head.proj.weight": "conf_proj.weight",
+                 **{f"mtp.1.hc_head_{end}": f"output_hc_{end}.weight" for end in ("fn", "base", "scale")}, **{f"mtp.1.markov_head.markov_w{i}.weight": f"markov_w{i}.weight" for i in (1, 2)}})
+    draft.keys = {"vocab_size": N_VOCAB, "block_count": 2, "context_length": 128, "embedding_length": wide, "attention.head_count": 4, "attention.head_count_kv": 1, "attention.key_length": v4.D, "attention.value_length": v4.D,
+                  "attention.q_lora_rank": v4.R_Q, "attention.output_lora_rank": v4.R_O, "attention.output_group_count": v4.N_GROUP, "attention.sliding_window": 5, "attention.compress_ratios": [0, 0],
+                  "attention.compress_rope_freq_base": 900.0, "attention.indexer.head_count": v4.N_INDEX, "attention.indexer.key_length": v4.D_INDEX, "attention.indexer.top_k": 2,
+                  "attention.layer_norm_rms_epsilon": np.float32(v4.EPS), "rope.dimension_count": v4.ROT, "rope.freq_base": 300.0, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32,
+                  "rope.scaling.yarn_beta_fast": 32.0, "rope.scaling.yarn_beta_slow": 1.0, "expert_count": v4.N_EXPERT, "expert_used_count": v4.N_USED, "expert_shared_count": 1, "expert_feed_forward_length": v4.N_EACH,
+                  "expert_weights_scale": 1.5, "expert_weights_norm": True, "expert_gating_func": 4, "hash_layer_count": 0, "swiglu_clamp_exp": [np.float32(0.9)] * 2, "swiglu_clamp_shexp": [np.float32(0.9)] * 2,
+                  "hyper_connection.count": n_hc, "hyper_connection.sinkhorn_iterations": 20, "hyper_connection.epsilon": np.float32(1e-3), "target_layers": [1, 3], "block_size": 5}
+    draft.refused = [({"scoring_func": "sigmoid"}, 'scoring_func = "sigmoid"'), ({"hidden_act": "gelu"}, 'hidden_act = "gelu"'), ({"dspark_heads": 2}, "dspark_heads")]
+    return draft
+
+
 DRAFTS = [eagle3("eagle3", "angel"), eagle3("eagle3-speculators", "speculators"), eagle3("eagle3-llama", "llama"), eagle3("eagle3-sglang", "sglang"),
           dflash(), dflash2(), dspark(), dspark_speculators(), gemma4_dspark(), muse_glimmer(),
-          gemma4_assistant("gemma4-assistant", "new"), gemma4_assistant("gemma4-unified", "old")]
-MODELS = {"llama": llama, "gemma4": gemma4}
+          gemma4_assistant("gemma4-assistant", "new"), gemma4_assistant("gemma4-unified", "old"), dspark_deepseek4()]
+MODELS = {"llama": llama, "gemma4": gemma4, "deepseek4": deepseek4}
 
 
 # --- checks
@@ -378,6 +435,8 @@ def refused(a, folder, config, words, *more):
 
 
 def same(a, b):
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
     return a == b or (isinstance(b, (float, np.float32)) and np.float32(a) == np.float32(b))
 
 
@@ -417,8 +476,14 @@ def check(a, draft):
     by_file = guesses(a, file, out)
     if not np.array_equal(by_file, guesses(a, folder, out)):
         faults.append("the folder guesses otherwise than its file")
-    if not draft.needs:  # else which layers it reads is not known
+    if draft.beside:
         run(a.convert, folder, "-o", file, "--type", "f32")
+        if gguf.read(file)[0]["general.architecture"] != draft.beside:
+            faults.append("without --target, the folder is not the model")
+        run(a.convert, folder, "--target", folder, "-o", file, "--type", "f32", "--no-tokenizer")
+    elif not draft.needs:  # else which layers it reads is not known
+        run(a.convert, folder, "-o", file, "--type", "f32")
+    if draft.beside or not draft.needs:
         if not np.array_equal(by_file, guesses(a, file, out)) or not text(a, "--draft", file, "--draft-p-min", "0")[1]:
             faults.append("a file without a tokenizer guesses otherwise")
     plain, with_file, with_folder = text(a), text(a, "--draft", file, "--draft-p-min", "0", "--guess-always"), text(a, "--draft", folder, "--draft-p-min", "0", "--guess-always")
@@ -454,6 +519,9 @@ def check_others(a):
     done = subprocess.run([a.convert, a.folder, "-o", folder + ".gguf", "--target", a.target], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 1 or "--target is for models that guess for another one" not in done.stderr:
         faults.append(f"--target of a model that is no draft: {done.stderr}")
+    gguf.write(folder + ".target", {"general.name": "none"}, {})
+    faults += refused(a, folder, draft.config, "the key general.architecture is missing", "--target", folder + ".target")
+    os.unlink(folder + ".target")
     pathlib.Path(folder, "mask_embedding.pt").write_text("")
     faults += refused(a, folder, dflash().config, "mask_embedding.pt", "--target", a.target)
     shutil.rmtree(folder)

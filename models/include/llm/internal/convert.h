@@ -71,7 +71,7 @@ typedef struct llm_convert_params {
      * llm_converter_report. */
     bool dry_run;
     /* The model for which the folder's guesses, borrowed: its keys are the section's target.a, and a folder without a tokenizer gets its.
-     * NULL: unknown. No other model needs it. */
+     * With it, a draft that the folder has beside a model of the same class is converted. NULL: unknown. No other model needs it. */
     const ggl_gguf *target;
     bool no_tokenizer; /* write a file without tokenizer; do not read the folder's */
     const char *
