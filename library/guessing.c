@@ -335,6 +335,8 @@ ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *c,
         st = open_more(g, c, t, err);
     if (st == GGL_OK)
         st = open_guessers(g, c, err);
+    if (st == GGL_USAGE && g->heard && c->draft) /* its rows are of another length */
+        st = ggl_within(err, GGL_UNSUPPORTED, "%s %s", c->name, c->draft);
     if (st == GGL_OK)
         *out = g;
     else

@@ -349,7 +349,7 @@ static ggl_status check_draft(const llm_draft_params *dp, ggl_error *err) {
         if ((n > 0) != (heard != NULL) || (heard && llm_heard_n_row(heard) != n))
             return ggl_fail(err, GGL_USAGE,
                             "the draft reads rows of %" PRId64
-                            " numbers, but those that are heard have %" PRId64,
+                            " numbers, and the model's have %" PRId64 ": it is for another model",
                             n, heard ? llm_heard_n_row(heard) : 0);
     }
     return GGL_OK;

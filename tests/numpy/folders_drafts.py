@@ -508,6 +508,12 @@ def check_others(a):
     done = subprocess.run([a.cli, "-m", folder + ".gguf", "--draft", folder, "-p", "x", "-n", "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode != 1 or "--draft: " + folder + ": it guesses for a model of 300 tokens, and " not in done.stderr:
         faults.append(f"a folder for another model: {done.stderr}")
+    config = json.loads(pathlib.Path(folder, "config.json").read_text())
+    write_folder(folder, {**config, "target_hidden_size": 40}, {**draft.w, "fc.weight": draft.w["fc.weight"][:, :120]})
+    done = subprocess.run([a.cli, "-m", a.target, "--draft", folder, "-p", "x", "-n", "1"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 1 or f"--draft {folder}: the draft reads rows of 120 numbers, and the model's have 144: it is for another model" not in done.stderr:
+        faults.append(f"a folder for a narrower model: {done.stderr}")
+    write_folder(folder, draft.config, draft.w)
     os.unlink(folder + ".gguf")
     w = dict(draft.w)
     w["d2t"] = np.concatenate([[-1], draft.w["d2t"][1:]])
