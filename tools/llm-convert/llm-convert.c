@@ -281,7 +281,7 @@ int main(int argc, char **argv) {
          "converts a speech model in ggml's older format"},
         {"llm-convert Qwen2-VL-2B-Instruct -o model.gguf --mmproj mmproj-model.gguf",
          "converts a model that sees or hears, and its eye or ear"},
-        {"llm-convert EAGLE3-LLaMA3.1-Instruct-8B --target Llama-3.1-8B-Instruct -o draft.gguf",
+        {"llm-convert EAGLE3-8B --target Llama-3.1-8B -o draft.gguf",
          "converts a draft, for --draft of llm-cli"},
         {"llm-convert my-adapter --base Qwen3-0.6B -o adapter.gguf", "converts a LoRA adapter"},
         {0}};
