@@ -463,6 +463,7 @@ def test_pictures():
     check(read_npy(path("seen.npy"))[:2] == (16, 128), "the rows of a picture")
     run(*see, "--dump", "pixels", "-o", "seen.npy", has="note: seen.npy: 32 lines of 32 pixels")
     run(*see, "--dump", "rows", code=2, has="--dump needs a file: -o FILE.npy")
+    run(*see[2:], "--dump", "rows", "-o", "seen.npy", code=2, has="--image needs -m MODEL, the model that the eye or ear is for")
     run(*see[:-1], "red.ppm,red.ppm", "--dump", "rows", "-o", "seen.npy", code=2, has="--image: one file at a time is dumped, and red.ppm,red.ppm are several")
 
 

@@ -114,11 +114,13 @@ static int check_output(options *o) {
 /* A picture is looked at or a sound is heard, and no text is read. */
 static int check_media(const options *o) {
     const char *mmproj = o->open.how.params.mmproj;
+    const bool model = o->open.how.path || o->open.hub.repo || o->open.hub.url;
     const char *file = o->image ? "--image" : "--audio";
     const int own = o->image ? DUMP_PIXELS : DUMP_MEL, other = o->image ? DUMP_MEL : DUMP_PIXELS;
     const char *dump = own == DUMP_PIXELS ? "--dump pixels or rows" : "--dump mel or rows";
     const char *lacks = !o->image && !o->audio ? "--image FILE or --audio FILE"
                         : !mmproj              ? "--mmproj FILE, the model's eye or ear"
+                        : !model               ? "-m MODEL, the model that the eye or ear is for"
                         : o->dump == DUMP_NONE || o->dump == other ? dump
                                                                    : NULL;
     if (!lacks && !o->out)
