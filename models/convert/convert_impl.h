@@ -92,7 +92,7 @@ GGL_NODISCARD ggl_status llm_converter_open_bin(llm_converter *c, int64_t n, ggl
 /* convert_modules.c: finds the folder of the model itself, by the modules of sentence-transformers. Of one without a config.json it makes
  * c->config. */
 GGL_NODISCARD ggl_status llm_converter_find_model(llm_converter *c, ggl_error *err);
-/* Calls `each` for each module that has a folder of its own. */
+/* Calls `each` once for each folder of a module. */
 GGL_NODISCARD ggl_status llm_converter_each_module(llm_converter *c, llm_convert_on_folder *each,
                                                    void *user, ggl_error *err);
 /* Reads the modules, if the folder has them. */

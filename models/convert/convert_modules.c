@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/json_write.h"
+#include "ggl/internal/index.h"
 #include "ggl/internal/os_fs.h"
 #include "ggl/internal/show.h"
 #include "common/text_file.h"
@@ -637,17 +638,25 @@ ggl_status llm_converter_find_model(llm_converter *c, ggl_error *err) {
 ggl_status llm_converter_each_module(llm_converter *c, llm_convert_on_folder *each, void *user,
                                      ggl_error *err) {
     const json_value *list = c->modules ? &c->modules->root : NULL;
-    ggl_status s = GGL_OK;
-    for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->n && s == GGL_OK; i++) {
+    const size_t n = list && list->kind == JSON_ARRAY ? list->n : 0;
+    ggl_str *seen = ggl_arena_alloc(&c->arena, n + 1, sizeof *seen); /* names end in NUL */
+    size_t n_seen = 0;
+    ggl_index names = {0};
+    ggl_status s = seen ? ggl_index_init(&names, n, sizeof *seen, GGL_INDEX_STRINGS, err)
+                        : llm_converter_no_memory(err);
+    for (size_t i = 0; i < n && s == GGL_OK; i++) {
         const ggl_str folder = folder_of(&list->item[i]), kind = kind_of(&list->item[i]);
         const bool has_weights =
             i == 0 || ggl_str_is(kind, "Dense") || ggl_str_is(kind, "LayerNorm");
+        if (folder.n == 0 || ggl_index_find(&names, seen, folder) != SIZE_MAX)
+            continue; /* a list may have a name many thousand times */
         const char *name = ggl_arena_strndup(&c->arena, folder.s, folder.n);
-        if (!name)
-            return llm_converter_no_memory(err);
-        if (folder.n > 0)
-            s = each(user, name, has_weights, err);
+        seen[n_seen] = (ggl_str){name, folder.n};
+        if (name)
+            ggl_index_put(&names, seen, n_seen++);
+        s = name ? each(user, name, has_weights, err) : llm_converter_no_memory(err);
     }
+    ggl_index_fini(&names);
     return s;
 }
 

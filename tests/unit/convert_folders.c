@@ -58,6 +58,10 @@ TEST(of_modules) {
     REQUIRE(put("modules.json", "[{\"path\": \"stop\"}, {\"path\": \"next\"}]"));
     CHECK_INT(find(&err), GGL_LIMIT);
     CHECK_STR(names, "stop! ");
+    REQUIRE(put("modules.json",
+                "[{\"path\": \"1_D\", \"type\": \"a.Dense\"}, {\"path\": \"1\"}, {\"path\": "
+                "\"1_D\", \"type\": \"a.Normalize\"}, {\"path\": \"1\"}]"));
+    expect("{}", "1_D! 1 "); /* once, however often it is named */
     REQUIRE(put("modules.json", "[]"));
     expect("{" CLASS ", \"audio_config\": {}}", "audio_tokenizer ");
 }
