@@ -19,7 +19,7 @@ typedef struct st_module {
     ggl_str folder;                /* its own; empty: none */
     const char *kind, *activation; /* as the keys have them (docs/gguf.md) */
     bool adds_input, biased;
-    int64_t n_in, n_out; /* of a Dense module */
+    int64_t n_in, n_out; /* of a Dense module and of a LayerNorm; of others 0 */
 } st_module;
 
 struct llm_converter {

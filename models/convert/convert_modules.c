@@ -247,19 +247,26 @@ static ggl_status check_flag(const json_value *config, const char *name, const c
                           name, llm_arch_json_text(v, said, sizeof said));
 }
 
-/* Checks that a Dense module takes what the one before makes. */
-static ggl_status check_chain(const llm_converter *c, const st_module *m, const char *path,
-                              ggl_error *err) {
+/* Checks that a module takes what the one before makes. name: of its value that says how many numbers it takes. */
+static ggl_status check_chain(const llm_converter *c, const st_module *m, const char *name,
+                              const char *path, ggl_error *err) {
     const st_module *before = NULL;
     for (int k = 0; &c->after[k] < m; k++)
-        if (strcmp(c->after[k].kind, "dense") == 0)
+        if (c->after[k].n_out > 0)
             before = &c->after[k];
     if (!before || before->n_out == m->n_in)
         return GGL_OK;
-    return ggl_fail(err, GGL_FORMAT,
-                    "%s: in_features = %" PRId64
-                    ", but out_features in %.*s/config.json is %" PRId64,
-                    path, m->n_in, (int)before->folder.n, before->folder.s, before->n_out);
+    return ggl_fail(err, GGL_FORMAT, "%s: %s = %" PRId64 ", but %s in %.*s/config.json is %" PRId64,
+                    path, name, m->n_in,
+                    strcmp(before->kind, "dense") == 0 ? "out_features" : "dimension",
+                    (int)before->folder.n, before->folder.s, before->n_out);
+}
+
+static ggl_status read_norm(const llm_converter *c, st_module *m, const json_value *config,
+                            const char *path, ggl_error *err) {
+    const ggl_status s = read_features(config, "dimension", path, &m->n_in, err);
+    m->n_out = m->n_in;
+    return s == GGL_OK ? check_chain(c, m, "dimension", path, err) : s;
 }
 
 static ggl_status read_dense(llm_converter *c, st_module *m, const json_value *config,
@@ -278,7 +285,7 @@ static ggl_status read_dense(llm_converter *c, st_module *m, const json_value *c
     if (s == GGL_OK)
         s = check_flag(config, "bias", path, err);
     if (s == GGL_OK)
-        s = check_chain(c, m, path, err);
+        s = check_chain(c, m, "in_features", path, err);
     return s == GGL_OK ? note_members(c, config, path, err) : s;
 }
 
@@ -321,7 +328,7 @@ static const struct {
     const char *class, *kind;
     bool has_config;
 } classes[] = {{"Dense", "dense", true},
-               {"LayerNorm", "layer_norm", false},
+               {"LayerNorm", "layer_norm", true},
                {"Normalize", "normalize", false},
                {"Dropout", "", false}};
 enum { N_CLASSES = sizeof classes / sizeof *classes };
@@ -379,10 +386,12 @@ static ggl_status read_after(llm_converter *c, const json_value *module, ggl_err
     *m =
         (st_module){.folder = folder_of(module), .kind = classes[k].kind, .activation = "identity"};
     ggl_status s = read_own_config(c, module, classes[k].has_config, &path, &config, err);
-    if (s == GGL_OK && classes[k].has_config)
+    if (s == GGL_OK && strcmp(m->kind, "dense") == 0)
         s = read_dense(c, m, &config->root, path, err);
     else if (s == GGL_OK && config)
         s = check_names(c, &config->root, path, err);
+    if (s == GGL_OK && strcmp(m->kind, "layer_norm") == 0)
+        s = read_norm(c, m, &config->root, path, err);
     llm_json_free(config);
     return s;
 }
@@ -616,6 +625,12 @@ static ggl_status name_class(llm_converter *c, ggl_error *err) {
                : llm_json_parse(&c->config, alone, sizeof alone - 1, c->config_path, err);
 }
 
+/* True if the module has a path that is neither this folder nor one in it: its files are not those that would be read. */
+static bool is_elsewhere(const json_value *module) {
+    const json_value *path = llm_json_get(module, "path");
+    return path && path->kind != JSON_NULL && !llm_json_is(path, "") && !llm_json_is(path, ".");
+}
+
 ggl_status llm_converter_find_model(llm_converter *c, ggl_error *err) {
     ggl_status s = read_optional(c, "modules.json", &c->modules, err);
     const json_value *m = s == GGL_OK ? first_module(c) : NULL;
@@ -627,6 +642,8 @@ ggl_status llm_converter_find_model(llm_converter *c, ggl_error *err) {
         c->model_folder ? ggl_arena_printf(&c->arena, "%s/config.json", c->model_folder) : NULL;
     if (s == GGL_OK && c->modules)
         s = check_kinds(c, err);
+    if (s == GGL_OK && m && folder.n == 0 && is_elsewhere(m))
+        s = refuse_path(c, m, err);
     if (s == GGL_OK && folder.n > 0 && c->config_path && ggl_str_is(kind_of(m), "Transformer") &&
         !ggl_file_exists(c->config_path))
         s = refuse_missing(folder, c->config_path, err);

@@ -56,35 +56,54 @@ static const st_tensor *find_of(const llm_converter *c, const char *prefix, cons
                : NULL;
 }
 
-/* Checks that a module's tensors are those that its config.json describes: PyTorch would not load others. Of packed ones the shape
- * is not known here. */
-static ggl_status check_tensors(const llm_converter *c, const st_module *m, const char *prefix,
-                                ggl_error *err) {
-    const bool is_dense = strcmp(m->kind, "dense") == 0;
-    const char *name = is_dense ? "linear.weight" : "norm.weight";
-    const st_tensor *w = find_of(c, prefix, name), *b = find_of(c, prefix, "linear.bias");
-    char at[600];
-    snprintf(at, sizeof at, "%s/%.*s", c->folder, (int)m->folder.n, m->folder.s);
+/* Checks that a module has a matrix of that name with n_out rows of n_in numbers. Of packed ones the shape is not known here. */
+static ggl_status check_matrix(const llm_converter *c, const st_module *m, const char *prefix,
+                               const char *name, const char *at, ggl_error *err) {
+    const st_tensor *w = find_of(c, prefix, name);
     if (!w)
         return ggl_fail(err, GGL_FORMAT, "%s: its safetensors have no tensor %s", at, name);
-    if (!is_dense || w->type < 0)
+    if (w->type < 0 || (w->n_dims == 2 && w->ne[0] == m->n_in && w->ne[1] == m->n_out))
         return GGL_OK;
-    if (w->n_dims != 2 || w->ne[0] != m->n_in || w->ne[1] != m->n_out)
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s/config.json: in_features = %" PRId64 ", out_features = %" PRId64
-                        ", but tensor linear.weight of %s has %" PRId64 " rows of %" PRId64
-                        " numbers",
-                        at, m->n_in, m->n_out, c->source->file[w->file].s, w->ne[1], w->ne[0]);
-    if (m->biased != (b != NULL))
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s/config.json: bias = %s, but there is %s tensor linear.bias", at,
-                        m->biased ? "true" : "false", b ? "a" : "no");
-    if (b && (b->n_dims != 1 || b->ne[0] != m->n_out))
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s/config.json: out_features = %" PRId64
-                        ", but tensor linear.bias of %s is not a list of so many numbers",
-                        at, m->n_out, c->source->file[b->file].s);
-    return GGL_OK;
+    return ggl_fail(err, GGL_FORMAT,
+                    "%s/config.json: in_features = %" PRId64 ", out_features = %" PRId64
+                    ", but tensor %s of %s has %" PRId64 " rows of %" PRId64 " numbers",
+                    at, m->n_in, m->n_out, name, c->source->file[w->file].s, w->ne[1], w->ne[0]);
+}
+
+/* The same of a list of n numbers, which is what `what` of its config.json says. */
+static ggl_status check_list(const llm_converter *c, const char *prefix, const char *name,
+                             const char *what, int64_t n, const char *at, ggl_error *err) {
+    const st_tensor *b = find_of(c, prefix, name);
+    if (!b)
+        return ggl_fail(err, GGL_FORMAT, "%s: its safetensors have no tensor %s", at, name);
+    if (b->n_dims == 1 && b->ne[0] == n)
+        return GGL_OK;
+    return ggl_fail(err, GGL_FORMAT,
+                    "%s/config.json: %s = %" PRId64
+                    ", but tensor %s of %s is not a list of so many numbers",
+                    at, what, n, name, c->source->file[b->file].s);
+}
+
+/* Checks that a module's tensors are those that its config.json describes: PyTorch would not load others. */
+static ggl_status check_tensors(const llm_converter *c, const st_module *m, const char *prefix,
+                                ggl_error *err) {
+    char at[600];
+    snprintf(at, sizeof at, "%s/%.*s", c->folder, (int)m->folder.n, m->folder.s);
+    if (strcmp(m->kind, "dense") != 0) {
+        const ggl_status s = check_list(c, prefix, "norm.weight", "dimension", m->n_out, at, err);
+        return s == GGL_OK ? check_list(c, prefix, "norm.bias", "dimension", m->n_out, at, err) : s;
+    }
+    ggl_status s = check_matrix(c, m, prefix, "linear.weight", at, err);
+    const bool has_bias = find_of(c, prefix, "linear.bias") != NULL;
+    if (s == GGL_OK && m->biased != has_bias)
+        s = ggl_fail(err, GGL_FORMAT,
+                     "%s/config.json: bias = %s, but there is %s tensor linear.bias", at,
+                     m->biased ? "true" : "false", has_bias ? "a" : "no");
+    if (s == GGL_OK && has_bias)
+        s = check_list(c, prefix, "linear.bias", "out_features", m->n_out, at, err);
+    if (s == GGL_OK && m->adds_input && m->n_in != m->n_out)
+        s = check_matrix(c, m, prefix, "residual.weight", at, err);
+    return s;
 }
 
 ggl_status llm_converter_add_modules(llm_converter *c, ggl_error *err) {

@@ -8,6 +8,7 @@ Exit code 0, 1."""
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import types
@@ -188,6 +189,23 @@ def named(a, config, w):
         refused(a, folder, {"modules.json": [first, *three[1:3]]}, words)
     for path in "../2_Dense", "", 7, None:
         refused(a, folder, {"modules.json": [*three[:2], three[2] | {"path": path}]}, f'modules.json: "path" of a Dense is {json.dumps(path)}, but the name of a folder beside this file is expected')
+    for path in "sub/dir", "../other", 7:  # what is in the folder itself was read in place of it
+        refused(a, folder, {"modules.json": [three[0] | {"path": path}, *three[1:3]]}, f'modules.json: "path" of a Transformer is {json.dumps(path)}, but the name of a folder beside')
+    with_norm = modules("Transformer", "Pooling", "LayerNorm", "LayerNorm")
+    norm = {"norm.weight": drawn(N_EMBD), "norm.bias": drawn(N_EMBD)}
+    refused(a, folder, {"modules.json": [*with_norm[:2], with_norm[2] | {"path": "../x"}]}, 'modules.json: "path" of a LayerNorm is "../x", but the name of a folder')
+    for name in "2_LayerNorm", "3_LayerNorm":  # of an earlier run
+        shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
+    write(folder, {"modules.json": with_norm[:3]})
+    refused(a, folder, {}, folder + "/2_LayerNorm/config.json" + lacks.format("2_LayerNorm"))
+    for own_norm, has, words in (({}, norm, '/config.json: "dimension" is missing, but a whole number'), ({"dimension": N_EMBD}, {"norm.weight": norm["norm.weight"]}, ": its safetensors have no tensor norm.bias"),
+                                 ({"dimension": 7}, norm, "/config.json: dimension = 7, but tensor norm.weight of 2_LayerNorm/model.safetensors is not a list of so many numbers")):
+        refused(a, folder, {"2_LayerNorm/config.json": own_norm, "2_LayerNorm/model.safetensors": has}, folder + "/2_LayerNorm" + words)
+    refused(a, folder, {"modules.json": with_norm, "2_LayerNorm/config.json": {"dimension": N_EMBD}, "3_LayerNorm/config.json": {"dimension": 9}},
+            f"3_LayerNorm/config.json: dimension = 9, but dimension in 2_LayerNorm/config.json is {N_EMBD}")
+    for has, words in ((tensors, ": its safetensors have no tensor residual.weight"), (tensors | {"residual.weight": drawn(3, 4)}, ", but tensor residual.weight of 2_Dense/model.safetensors has 3 rows of 4 numbers")):
+        refused(a, folder, {"modules.json": three[:3], "2_Dense/config.json": own | {"use_residual": True}, "2_Dense/model.safetensors": has}, folder + "/2_Dense", words)
+    write(folder, {"2_Dense/config.json": own, "2_Dense/model.safetensors": tensors})
     write(folder, {"modules.json": three[:3]})
     refused(a, folder + "/2_Dense", {}, f"/2_Dense is a folder of a model: give that of the whole model, '{folder}'")
     done = subprocess.run([a.embed, "-m", folder + "/2_Dense/model.safetensors", "--tokens", "5"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
