@@ -193,7 +193,7 @@ def dflash():
     return dflash_draft("dflash", 21, dflash_config("DFlashDraftModel", block_size=5, dflash_config={"mask_token_id": MASK, "target_layer_ids": [1, 4]}, use_sliding_window=True, sliding_window=4,
                         layer_types=["sliding_attention", "full_attention"], max_window_layers=2, num_target_layers=8, rope_scaling={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}),
                         {"attention.sliding_window": 4, "attention.sliding_window_pattern": [True, False], "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32},
-                        [({"hidden_act": "relu"}, 'hidden_act = "relu"'), ({"dflash_config": {"mask_token_id": MASK, "target_layer_ids": [1, 4], "anchors": 2}}, "dflash_config.anchors")])
+                        [({"hidden_act": "relu"}, 'hidden_act = "relu"'), ({"layer_types": None}, "layer_types, which says which layers have the window, is missing"), ({"dflash_config": {"mask_token_id": MASK, "target_layer_ids": [1, 4], "anchors": 2}}, "dflash_config.anchors")])
 
 
 def dflash2():
@@ -519,6 +519,11 @@ def check_others(a):
     w["d2t"] = np.concatenate([[-1], draft.w["d2t"][1:]])
     write_folder(folder, draft.config, w)
     faults += refused(a, folder, draft.config, "tensor d2t: element 0 stands for the number -1", "--target", a.target)
+    for name in ("eagle3", "gemma4-assistant"):  # they would make a file that is refused beside each model
+        one = next(d for d in DRAFTS if d.name == name)
+        write_folder(folder, one.config, {k: x for k, x in one.w.items() if "embed_tokens" not in k})
+        faults += refused(a, folder, one.config, "no embeddings of its own", "--target", a.models[one.of][1])
+    write_folder(folder, draft.config, w)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         os.unlink(os.path.join(other, name))
     faults += refused(a, folder, draft.config, "has a tokenizer", "--target", other)
