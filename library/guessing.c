@@ -135,7 +135,7 @@ static ggl_status check_n_tokens(const llm_guessing *g, const llm_guessing_choic
     const ggl_gguf *file = llm_model_file(g->draft);
     char key[256];
     ggl_str arch;
-    int64_t n;
+    int64_t n = 0;
     if (ggl_gguf_get_string(file, "general.architecture", &arch, err) != 1)
         return GGL_FORMAT; /* it is there, as the model is open */
     snprintf(key, sizeof key, "%.*s.vocab_size", (int)ggl_utf8_cut(arch.s, arch.n, 200), arch.s);

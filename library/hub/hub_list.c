@@ -255,11 +255,16 @@ const hub_file *llm_hub_list_folder(const hub_list *l) {
 }
 
 bool llm_hub_list_has_weights(const hub_list *l) {
-    const bool within = !llm_hub_list_find(l, HUB_CONFIG) && llm_hub_list_find(l, HUB_MODULES);
-    for (size_t i = 0; i < l->n; i++)
-        if (l->file[i].kind == HUB_WEIGHTS && (within || !llm_hub_is_within(&l->file[i])))
+    bool config = false, modules = false, within = false;
+    for (size_t i = 0; i < l->n; i++) {
+        const hub_file *f = &l->file[i];
+        if (f->kind == HUB_WEIGHTS && !llm_hub_is_within(f))
             return true;
-    return false;
+        config |= strcmp(f->path, HUB_CONFIG) == 0;
+        modules |= strcmp(f->path, HUB_MODULES) == 0;
+        within |= f->kind == HUB_WEIGHTS;
+    }
+    return within && modules && !config;
 }
 
 size_t llm_hub_list_n_gguf(const hub_list *l) {

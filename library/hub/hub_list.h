@@ -73,7 +73,8 @@ const hub_file *llm_hub_list_find(const hub_list *l, const char *path);
 /* Returns config.json, or without one modules.json, if there are safetensors, too, or if no_weights is set; NULL: there is no Hugging
  * Face folder. */
 const hub_file *llm_hub_list_folder(const hub_list *l);
-/* True for safetensors of a Hugging Face folder: at the top, or without a config.json there in the folders of modules.json. */
+/* True for safetensors of a Hugging Face folder: at the top, or without a config.json there in the folders of modules.json. The list may
+ * be unsorted. */
 bool llm_hub_list_has_weights(const hub_list *l);
 /* True for a file of a Hugging Face folder that is in a folder of the repository. */
 bool llm_hub_is_within(const hub_file *f);

@@ -103,7 +103,8 @@ TEST(parts) {
     CHECK_STR(path, "m.gguf");
 }
 
-static hub_list list_of(const char *const *path) {
+/* As a folder is read: in any order. */
+static hub_list unsorted(const char *const *path) {
     hub_list l = {0};
     ggl_error err = {0};
     char text[300];
@@ -112,6 +113,11 @@ static hub_list list_of(const char *const *path) {
             snprintf(text, sizeof text, "[{\"type\":\"file\",\"path\":\"%s\",\"size\":7}]", *path);
         CHECK_OK(llm_hub_list_add_json(&l, text, (size_t)n, "list", &err), &err);
     }
+    return l;
+}
+
+static hub_list list_of(const char *const *path) {
+    hub_list l = unsorted(path);
     llm_hub_list_sort(&l);
     return l;
 }
@@ -349,5 +355,10 @@ TEST(folder_choice) {
     llm_hub_list_fini(&l);
     l = list_of(within + 1);
     CHECK_STR(chosen(&l, NULL, NULL, 0), "modules.json");
+    llm_hub_list_fini(&l);
+    static const char *const mixed[] = {"config.json", "0_Static/model.safetensors", "modules.json",
+                                        NULL};
+    l = unsorted(mixed);
+    CHECK(!llm_hub_list_has_weights(&l));
     llm_hub_list_fini(&l);
 }
