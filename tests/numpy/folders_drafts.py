@@ -262,7 +262,8 @@ def gemma4_dspark():
     for name in ("hidden_act", "rope_theta"):
         del config[name]
     keys = {"attention.head_count_kv": 1, "attention.scale": 1.0, "hidden_activation": "gelu_pytorch_tanh", "embedding_scale": np.float32(math.sqrt(WIDE)), "rope.freq_base": 1000000.0, "sample_from_anchor": True, "has_confidence_head": True}
-    refused = [({"attention_k_eq_v": False}, "attention_k_eq_v = false"), ({"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"), ({"final_logit_softcapping": 30.0}, "final_logit_softcapping = 30"),
+    refused = [({"attention_k_eq_v": False}, "attention_k_eq_v = false"), ({"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"),
+               ({"rope_parameters": {"full_attention": {"rope_type": "default", "partial_rotary_factor": 0.5, "rope_theta": 1000000.0}}}, "rope_type is not proportional"), ({"final_logit_softcapping": 30.0}, "final_logit_softcapping = 30"),
                ({"enable_moe_block": True}, "enable_moe_block = true"), ({"hidden_activation": "silu"}, 'hidden_activation = "silu"'), ({"draft_vocab_size": 60}, "draft_vocab_size = 60")]
     draft = dflash_draft("gemma4-dspark", 25, config, keys, refused, norms=("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm"), n_kv=1, own_values=False)
     markov(draft, conf="confidence_proj")
@@ -347,6 +348,7 @@ def gemma4_assistant(name, form):
                   "rope.freq_base": 1000000.0, "rope.freq_base_swa": 10000.0, "rope.dimension_count": 16, "rope.dimension_count_swa": 8}
     draft.refused = [({"text_config": {**own, change: value}}, words) for change, value, words in (
         ("hidden_activation", "silu", "hidden_activation"), ("num_kv_shared_layers", 2, "num_kv_shared_layers = 2"), ("enable_moe_block", True, "enable_moe_block = true"), ("final_logit_softcapping", 30.0, "softly capped"),
+        ("rope_parameters", {**GEMMA4["rope_parameters"], "full_attention": {**GEMMA4["rope_parameters"]["full_attention"], "rope_type": "default"}}, "rope_type is not proportional"),
         ("hidden_size_per_layer_input", 8, "hidden_size_per_layer_input = 8"), ("use_bidirectional_attention", "all", "attention to later tokens"))]
     return draft
 
