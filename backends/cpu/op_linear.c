@@ -19,6 +19,7 @@ enum {
     PART_COLUMNS = 96, /* least columns of a part */
     UNPACKING = 12,    /* columns whose products take as long as unpacking the rows */
     GATHERING = 16,    /* rows whose products take as long as gathering the columns for a panel */
+    PANEL_UNITS = 5,   /* least units of a thread if panels of codes gather columns */
     MOST_PARTS = 4
 };
 
@@ -162,28 +163,37 @@ typedef struct division {
     int64_t rows, parts;
 } division;
 
-/* Returns the time that a product of n_rows rows by n_cols columns takes. gathering: rows whose products take as long as what
- * a panel does for each column of a unit; 0, if it does nothing. Each part unpacks the rows again. */
-static double time_of(division d, int64_t n_rows, int64_t n_cols, int gathering, int n_threads) {
-    const int64_t n = (n_rows + d.rows - 1) / d.rows * d.parts,
-                  rounds = (n + n_threads - 1) / n_threads;
-    /* Large units do not end at once: a thread waits for half a unit. */
-    const double wait = gathering > 0 && n_threads > 1 ? 0.5 : 0;
-    return ((double)rounds + wait) * (double)(d.rows + gathering) *
-           ((double)n_cols / (double)d.parts + UNPACKING);
+/* What a panel does for each column of a unit takes as long as the products of `gathering` rows; 0: it does nothing. Large units do not end at
+ * once: a thread waits for `wait` units. A thread has at least `least` units, if rows allow it. */
+typedef struct unit_costs {
+    int gathering, least;
+    double wait;
+} unit_costs;
+
+static int64_t units_of(division d, int64_t n_rows) {
+    return (n_rows + d.rows - 1) / d.rows * d.parts;
+}
+
+/* Returns the time that a product of n_rows rows by n_cols columns takes. Each part unpacks the rows again. */
+static double time_of(division d, int64_t n_rows, int64_t n_cols, unit_costs c, int n_threads) {
+    const int64_t rounds = (units_of(d, n_rows) + n_threads - 1) / n_threads;
+    return ((double)rounds + (n_threads > 1 ? c.wait : 0)) * (double)(d.rows + c.gathering) *
+           ((double)(n_cols / d.parts) + UNPACKING);
 }
 
 /* Returns the division that takes the least time, of those with rows[0], 2 * rows[0] .. rows[1] rows. More parts must save a
  * thirty-second of the time. */
 static division best_division(const int64_t rows[2], int64_t n_rows, int64_t n_cols,
-                              int64_t most_parts, int gathering, int n_threads) {
+                              int64_t most_parts, unit_costs c, int n_threads) {
     division best = {rows[0], 1};
-    double least = time_of(best, n_rows, n_cols, gathering, n_threads);
+    double least = time_of(best, n_rows, n_cols, c, n_threads);
     for (int64_t parts = 1; parts == 1 || (parts <= most_parts && parts * PART_COLUMNS <= n_cols);
          parts++)
         for (division d = {rows[0], parts}; d.rows <= rows[1]; d.rows += rows[0]) {
-            const double time = time_of(d, n_rows, n_cols, gathering, n_threads);
-            if (time < least - (parts > best.parts ? least / 32 : 0)) {
+            const double time = time_of(d, n_rows, n_cols, c, n_threads);
+            if (d.rows > rows[0] && units_of(d, n_rows) < c.least * n_threads)
+                break;
+            if (parts > best.parts ? time < least - least / 32 : time <= least) {
                 best = d;
                 least = time;
             }
@@ -242,9 +252,17 @@ static void linear_begin(cpu_task *t) {
             d.rows = round_up(rows / 2, CPU_GROUP);
     } else {
         const bool tall = n_each >= p->min_cols && p->panel_rows > ROW_GROUP;
-        const int64_t range[] = {tall ? ROW_GROUP : rows, tall ? p->panel_rows : rows};
-        d = best_division(range, n_out * n_active, n_each, ggl_cpu_one_matrix(t) ? MOST_PARTS : 1,
-                          tall ? GATHERING : 0, t->n_threads);
+        const bool codes = p->columns == CPU_COLUMNS_Q8;
+        const int64_t n = n_out * n_active, parts = ggl_cpu_one_matrix(t) ? MOST_PARTS : 1;
+        int64_t range[] = {tall ? ROW_GROUP : rows, tall ? p->panel_rows : rows};
+        unit_costs c = {.gathering = tall ? GATHERING : 0, .wait = tall ? 0.5 : 0};
+        /* first the rows, then the parts: unpacking codes once more is not worth larger units */
+        if (tall && codes) {
+            c = (unit_costs){.gathering = GATHERING, .least = PANEL_UNITS};
+            range[0] = range[1] = best_division(range, n, n_each, 1, c, t->n_threads).rows;
+            c = (unit_costs){0};
+        }
+        d = best_division(range, n, n_each, parts, c, t->n_threads);
     }
     const int64_t n_per_matrix = (n_out + d.rows - 1) / d.rows, n_parts = d.parts;
     t->unit.linear.n_rows = d.rows;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/graph.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/types.h"
@@ -79,12 +80,13 @@ static ggl_status read_tensor(float **out, const ggl_gguf *file, const char *nam
         return ggl_fail(err, GGL_FORMAT, "%s: the tensor %s, which %smodules names, is missing",
                         ggl_gguf_name(file), name, KEYS);
     if (t->ne[0] != n_in || t->ne[1] != n_out || t->ne[2] != 1 || t->ne[3] != 1)
-        return ggl_fail(err, GGL_SHAPE,
-                        "%s: tensor %s has %" PRId64 " rows of %" PRId64 " numbers%s, but %" PRId64
-                        " of %" PRId64 " are expected",
-                        ggl_gguf_name(file), name, t->ne[1], t->ne[0],
-                        t->ne[2] * t->ne[3] == 1 ? "" : " in each of several matrices", n_out,
-                        n_in);
+        return ggl_fail(
+            err, GGL_SHAPE,
+            "%s: tensor %s has %" PRId64 " rows of %" PRId64 " numbers%s, but %" PRId64
+            " of %" PRId64 " are expected",
+            ggl_gguf_name(file), name, t->ne[1], t->ne[0],
+            ggl_extents(t->ne, 2, GGL_MAX_DIMS, 1) == 1 ? "" : " in each of several matrices",
+            n_out, n_in);
     *out = ggl_calloc((size_t)(n_in * n_out), sizeof **out);
     if (!*out)
         return no_memory(err);

@@ -447,7 +447,7 @@ def test_faults():
     wrong(good[:-3], "tokenizer.model: ")
     wrong(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "tokenizer.model: this is a Git LFS pointer, not the file itself")
     wrong(good[:1000], "the file may be truncated")
-    wrong(b"IQ== 0\nIg== 1\n", "it is not SentencePiece's")
+    wrong(b"IQ== 0\nIg== 1\n", "a file of tiktoken; how text is cut into words")
     wrong(model(PIECES, 3), "its model_type is WORD")
     wrong(model(PIECES, 4), "its model_type is CHAR")
     wrong(model(PIECES, BPE, more=field(24, 1)), "its spaces are at the end of words")
