@@ -29,6 +29,9 @@ long alloc_next(long k);
  * fails although none did. Leaks are the address sanitizer's to find. */
 long alloc_fail_each(bool (*body)(void *arg), void *arg);
 
+/* Instructions that a backend tries when it is opened, and does without if there is no memory for that: a mask for bodies that open one. */
+#define ALLOC_TRIED "amx,sve,smmla,sme"
+
 /* For tests whose body opens a backend. */
 #ifdef __GLIBC__
 #define ALLOC_SKIP_OPENING()

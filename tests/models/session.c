@@ -214,7 +214,7 @@ TEST(no_allocation_per_token) {
 static bool open_and_close(void *arg) {
     (void)arg;
     fixture f;
-    bool ok = setup(&f, 2, 16, 1, 2);
+    bool ok = setup_cache(&f, 2, ALLOC_TRIED, 16, 1, 2, GGL_F16, GGL_F16);
     if (ok) {
         int32_t id = 1;
         ok = llm_session_eval(f.s, &(llm_batch){.n = 1, .token = &id}, &f.err) == GGL_OK;
@@ -533,8 +533,9 @@ static bool open_two_and_close(void *arg) {
     p.backend = b;
     p.n_backends = 2;
     p.place = upper_half;
-    bool ok = ggl_backend_open(&b[0], "cpu", NULL, &err) == GGL_OK &&
-              ggl_backend_open(&b[1], "cpu1", NULL, &err) == GGL_OK &&
+    const ggl_backend_params bp = {.size = sizeof bp, .mask = ALLOC_TRIED};
+    bool ok = ggl_backend_open(&b[0], "cpu", &bp, &err) == GGL_OK &&
+              ggl_backend_open(&b[1], "cpu1", &bp, &err) == GGL_OK &&
               llm_session_new(&s, model, &p, &err) == GGL_OK &&
               llm_session_alloc(s, &err) == GGL_OK;
     for (int k = 0; k < 2 && ok; k++)
