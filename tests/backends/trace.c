@@ -204,7 +204,8 @@ typedef struct opening {
 
 static bool open_and_run(void *arg) {
     const opening *o = arg;
-    const ggl_backend_params p = {.size = sizeof p, .n_threads = 2, .trace = o->path};
+    const ggl_backend_params p = {
+        .size = sizeof p, .n_threads = 2, .mask = ALLOC_TRIED, .trace = o->path};
     ggl_error err = {0};
     ggl_backend *b = NULL;
     toy_run r;
