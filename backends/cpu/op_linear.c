@@ -163,11 +163,11 @@ typedef struct division {
     int64_t rows, parts;
 } division;
 
-/* What a panel does for each column of a unit takes as long as the products of `gathering` rows; 0: it does nothing. Large units do not end at
- * once: a thread waits for `wait` units. A thread has at least `least` units, if rows allow it. */
+/* What the division into units costs. */
 typedef struct unit_costs {
-    int gathering, least;
-    double wait;
+    int gathering; /* rows whose products take as long as what a panel does once for each column of a unit */
+    int least;   /* units that a thread has at least, if there are rows enough */
+    double wait; /* units for which a thread waits at the end, as threads do not end at once */
 } unit_costs;
 
 static int64_t units_of(division d, int64_t n_rows) {

@@ -68,6 +68,11 @@ static const hub_file *next_in(const hub_list *l, const char *folder, hub_kind k
     return NULL;
 }
 
+/* True if a folder has weights, or an index of them. */
+static bool has_weights(const hub_list *l, const char *folder) {
+    return find_in(l, folder, HUB_INDEX) || next_in(l, folder, HUB_WEIGHTS, first_in(l, folder));
+}
+
 /* --- the weights ------------------------------------------------------------------------------ */
 
 /* Returns the file that a folder's index names; NULL: it has no such file of weights. */
@@ -161,7 +166,7 @@ static ggl_status add_weights(picked *p, const char *folder, ggl_error *err) {
     const size_t n_before = p->s.n;
     const hub_file *one = find_in(l, folder, "model.safetensors"),
                    *index = find_in(l, folder, HUB_INDEX);
-    if (!index && !next_in(l, folder, HUB_WEIGHTS, first_in(l, folder)))
+    if (!has_weights(l, folder))
         return GGL_OK;
     const ggl_status st = index ? read_index(p, folder, index, err)
                           : one ? add_file(p, one, err)
@@ -188,13 +193,11 @@ static ggl_status add_texts(picked *p, const char *folder, ggl_error *err) {
 /* Adds the texts of a folder in the repository's. Refuses it if it lacks weights that are needed, and wanted. */
 static ggl_status add_folder(void *user, const char *name, bool needs_weights, ggl_error *err) {
     picked *p = user;
-    const hub_list *l = &p->h->list;
     const char *folder = ggl_arena_printf(&p->arena, "%s/", name);
     if (!folder || !ggl_grow(&p->folder, &p->cap_folder, p->n_folder + 1, sizeof *p->folder))
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     p->folder[p->n_folder++] = folder;
-    if (needs_weights && !p->h->w->no_weights && !find_in(l, folder, HUB_INDEX) &&
-        !next_in(l, folder, HUB_WEIGHTS, first_in(l, folder)))
+    if (needs_weights && !p->h->w->no_weights && !has_weights(&p->h->list, folder))
         return ggl_fail(err, GGL_NOT_FOUND,
                         "%s has no safetensors in its folder %s, and the model needs the weights "
                         "of that folder, too; pickles (.bin) are not downloaded",
