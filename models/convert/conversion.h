@@ -28,6 +28,7 @@ typedef struct converted_tensor {
     int n_dims; /* as declared */
     int64_t ne[GGL_MAX_DIMS];
     recipe *recipe;
+    const arch_mapping *line; /* that made it */
     /* must be f32: not used as a matrix or by rows (a norm's weight, a convolution's taps), or
      * decides which experts are used */
     bool only_f32;
@@ -35,7 +36,7 @@ typedef struct converted_tensor {
     int block_type; /* the one that has the sources' codes (packed.h); -1: none, or not looked for */
 } converted_tensor;
 
-typedef struct arch_ignored { /* a line of `ignore` or `only` */
+typedef struct arch_ignored { /* a line of `ignore`, `only` or `copy` */
     const char *pattern;
     const arch_mapping *line;
 } arch_ignored;
@@ -78,7 +79,7 @@ typedef struct arch_conversion {
     converted_tensor *tensor;
     size_t n_tensor, cap_tensor;
     size_t n_declared;     /* the first ones of `tensor`, which the descriptor reads */
-    arch_ignored *ignored; /* patterns of source tensors, also those of `only` */
+    arch_ignored *ignored; /* patterns of source tensors, also those of `only` and `copy` */
     size_t n_ignored, cap_ignored;
     const char **fault; /* messages, if `collect` */
     size_t n_fault, cap_fault;
@@ -186,10 +187,12 @@ bool llm_arch_convert_add_fault(arch_conversion *c, const char *msg);
 /* Checks that the descriptor reads all keys that the section makes. GGL_FORMAT: it does not. */
 GGL_NODISCARD ggl_status llm_arch_convert_check_keys(arch_conversion *c, ggl_error *err);
 
-/* section_ignore.c: returns the `ignore` line that matches the tensor, or the first `only` line if none of these
- * lines does; NULL: a line should read the tensor. */
-const arch_mapping *llm_arch_convert_ignored(const arch_conversion *c, ggl_str name);
+/* section_ignore.c: returns the `ignore` line that matches the tensor, the `copy` line unless the user asked to ignore the
+ * tensor, or the first `only` line if none of these lines does; NULL: a line should read the tensor. */
+const arch_mapping *llm_arch_convert_ignored(const arch_conversion *c, const st_tensor *t);
 bool llm_arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t);
+/* section_copies.c: at the end of the descriptor: checks that unread tensors of `copy` lines are copies. False: reported. */
+bool llm_arch_convert_check_copies(arch_eval *ev);
 /* section_leftovers.c: GGL_FORMAT if no line reads or ignores some source tensor. */
 GGL_NODISCARD ggl_status llm_arch_convert_check_leftovers(arch_conversion *c, ggl_error *err);
 

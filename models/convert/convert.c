@@ -506,7 +506,7 @@ static ggl_status note_tensors(llm_converter *c, ggl_error *err) {
         return GGL_OK;
     for (size_t i = 0; i < c->source->n_tensor; i++) {
         const st_tensor *t = &c->source->tensor[i];
-        if (!t->used && !llm_arch_convert_ignored(&c->conv, t->name) &&
+        if (!t->used && !llm_arch_convert_ignored(&c->conv, t) &&
             llm_arch_convert_tensor_on_request(&c->conv, t))
             add_request(&r, t->name.s, "");
     }

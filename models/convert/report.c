@@ -79,7 +79,7 @@ static const char *shape_text(const st_tensor *t, char *buf, size_t size) {
  * descriptor could not be built. */
 static const char *reader_text(const report *r, const st_tensor *t, char *buf, size_t size) {
     char line[32];
-    const arch_mapping *ignored = t->used ? NULL : llm_arch_convert_ignored(&r->c->conv, t->name);
+    const arch_mapping *ignored = t->used ? NULL : llm_arch_convert_ignored(&r->c->conv, t);
     if (t->used)
         snprintf(buf, size, "%s %s", line_of(t->line, line, sizeof line), t->makes ? t->makes : "");
     else if (ignored)
@@ -102,7 +102,7 @@ static void list_tensors(report *r) {
         r->c->built ? "" : " (?: unknown, because the descriptor could not be built)");
     for (size_t i = 0; i < source->n_tensor; i++) {
         const st_tensor *t = &source->tensor[i];
-        n_unread += r->c->built && !t->used && !llm_arch_convert_ignored(&r->c->conv, t->name) &&
+        n_unread += r->c->built && !t->used && !llm_arch_convert_ignored(&r->c->conv, t) &&
                     !llm_arch_convert_tensor_on_request(&r->c->conv, t);
         say(r, "  %-46s %-4s %-14s %s", t->name.s, t->dtype, shape_text(t, shape, sizeof shape),
             reader_text(r, t, reader, sizeof reader));

@@ -560,7 +560,8 @@ static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_
     if (!ggl_grow(&c->tensor, &c->cap_tensor, c->n_tensor + 1, sizeof *c->tensor))
         return llm_arch_nomem(ev), false;
     converted_tensor *made = &c->tensor[c->n_tensor++];
-    *made = (converted_tensor){.name = c->made, .n_dims = t->n_dims, .recipe = r, .block_type = -1};
+    *made = (converted_tensor){
+        .name = c->made, .n_dims = t->n_dims, .recipe = r, .line = c->making, .block_type = -1};
     memcpy(made->ne, t->ne, sizeof made->ne);
     return true;
 }
@@ -582,8 +583,12 @@ static bool make_others(arch_eval *ev) {
         if (!ggl_grow(&c->tensor, &c->cap_tensor, c->n_tensor + 1, sizeof *c->tensor))
             return llm_arch_nomem(ev), false;
         converted_tensor *made = &c->tensor[c->n_tensor++];
-        *made = (converted_tensor){
-            .name = m->name, .n_dims = r->n_dims, .recipe = r, .only_f32 = true, .block_type = -1};
+        *made = (converted_tensor){.name = m->name,
+                                   .n_dims = r->n_dims,
+                                   .recipe = r,
+                                   .line = m,
+                                   .only_f32 = true,
+                                   .block_type = -1};
         memcpy(made->ne, r->ne, sizeof made->ne);
         while (made->n_dims > 1 && made->ne[made->n_dims - 1] == 1)
             made->n_dims--;
@@ -601,7 +606,7 @@ static bool keep_layers(arch_eval *ev) {
 
 static bool convert_finish(arch_eval *ev) {
     return keep_layers(ev) && llm_arch_convert_expand_ignored(ev) && llm_arch_convert_agree(ev) &&
-           make_others(ev);
+           make_others(ev) && llm_arch_convert_check_copies(ev);
 }
 
 /* --- building the descriptor ------------------------------------------------------------------ */

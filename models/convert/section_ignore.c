@@ -1,4 +1,4 @@
-/* The patterns of `ignore` and `only` for source tensors: '*' matches anything, {n_layer} is that number,
+/* The patterns of `ignore`, `only` and `copy` for source tensors: '*' matches anything, {n_layer} is that number,
  * {l} and {e} match the number of any layer or expert. */
 #include <stdio.h>
 #include <string.h>
@@ -93,11 +93,13 @@ static const arch_mapping *find_line(const arch_conversion *c, arch_map_kind kin
     return line;
 }
 
-const arch_mapping *llm_arch_convert_ignored(const arch_conversion *c, ggl_str name) {
-    const arch_mapping *line = find_line(c, MAP_IGNORE, name), *only = NULL;
+const arch_mapping *llm_arch_convert_ignored(const arch_conversion *c, const st_tensor *t) {
+    const arch_mapping *line = find_line(c, MAP_IGNORE, t->name), *only = NULL;
+    if (!line && !llm_arch_convert_tensor_on_request(c, t))
+        line = find_line(c, MAP_COPY, t->name);
     for (size_t k = 0; k < c->n_ignored && !only; k++)
         only = c->ignored[k].line->kind == MAP_ONLY ? c->ignored[k].line : NULL;
-    return line || !only || find_line(c, MAP_ONLY, name) ? line : only;
+    return line || !only || find_line(c, MAP_ONLY, t->name) ? line : only;
 }
 
 bool llm_arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t) {

@@ -91,7 +91,7 @@ static bool find_left(leftovers *x) {
         return no_memory(x), false;
     for (size_t i = 0; i < source->n_tensor && x->status == GGL_OK; i++) {
         const st_tensor *t = &source->tensor[i];
-        x->left[i] = !t->used && !llm_arch_convert_ignored(x->c, t->name) &&
+        x->left[i] = !t->used && !llm_arch_convert_ignored(x->c, t) &&
                      !llm_arch_convert_tensor_on_request(x->c, t) &&
                      !llm_arch_convert_is_beside(x->c, t);
         x->n_left += x->left[i];

@@ -262,7 +262,8 @@ typedef enum arch_map_kind {
     MAP_AGREE,  /* expr: a value that is that of the input's argument `argument` */
     MAP_FOLDER, /* name: a folder in the folder, with a config.json and tensors of its own */
     MAP_IGNORE, /* name: a pattern of source tensors; if NULL, expr is a config.json value */
-    MAP_ONLY    /* the same: the section is about these alone */
+    MAP_ONLY,   /* the same: the section is about these alone */
+    MAP_COPY /* name: a pattern of source tensors that are read, or copies of that of weight `other` */
 } arch_map_kind;
 
 /* What a folder may say of how sound becomes the rows of an input, and whose value there is the descriptor's. */
@@ -282,12 +283,12 @@ typedef struct arch_mapping { /* a line of a convert section */
     arch_map_kind kind;
     arch_place place;
     const char *name;
-    /* PREFIX; FOLDER: the file of its values, for messages; WEIGHT: the line is for weights below this prefix only, "enc." */
+    /* PREFIX; COPY; FOLDER: the file of its values, for messages; WEIGHT: the line is for weights below this prefix only, "enc." */
     const char *other;
     bool whole;      /* KEY: written key(".."), a full name */
     bool bias;       /* WEIGHT: name.bias <- */
     int argument;    /* AGREE: the index in llm_arch_sound_arguments */
-    arch_expr *expr; /* NULL: IGNORE of tensors, PREFIX */
+    arch_expr *expr; /* NULL: IGNORE of tensors, COPY, PREFIX */
     arch_stmt *require;
     struct arch_mapping *next;
 } arch_mapping;

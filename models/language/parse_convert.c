@@ -41,6 +41,30 @@ static arch_mapping *parse_listed(arch_parser *p, arch_map_kind kind) {
     return llm_arch_end_of_line(p) ? first : NULL;
 }
 
+/* "copy", STRING { "," STRING } "of" NAME. Returns a list of lines. */
+static arch_mapping *parse_copy(arch_parser *p) {
+    arch_mapping *first = NULL, **end = &first;
+    p->tok++;
+    do {
+        arch_mapping *m = *end = llm_arch_parse_alloc(p, 1, sizeof *m);
+        if (!m)
+            return NULL;
+        end = &m->next;
+        *m = (arch_mapping){
+            .kind = MAP_COPY, .place = llm_arch_token_place(p, p->tok), .name = p->tok->str};
+        if (p->tok->kind != TOK_STRING)
+            return llm_arch_parse_fail(p, "'copy' needs names of source tensors in quotes");
+        p->tok++;
+    } while (llm_arch_accept(p, ","));
+    if (!llm_arch_is(p, "of") || !llm_arch_next_is(p, TOK_NAME))
+        return llm_arch_parse_fail(p, "'of' and the name of a weight are expected: copy "
+                                      "\"lm_head.weight\" of token_embd");
+    for (arch_mapping *m = first; m; m = m->next)
+        m->other = p->tok[1].str;
+    p->tok += 2;
+    return llm_arch_end_of_line(p) ? first : NULL;
+}
+
 /* "use" NAME: returns copies of the lines in the prelude's section of that name. */
 static arch_mapping *parse_use(arch_parser *p) {
     arch_mapping *first = NULL, **end = &first;
@@ -195,8 +219,9 @@ static bool parse_made(arch_parser *p, arch_mapping *m) {
     }
     if (p->tok->kind != TOK_NAME && p->tok->kind != TOK_KEY)
         return llm_arch_parse_fail(
-            p, "a key, a weight's name, 'require', 'note', 'ignore', 'only', 'use', 'within', "
-               "'agree', 'folder' or 'prefix' is expected");
+            p,
+            "a key, a weight's name, 'require', 'note', 'ignore', 'only', 'copy', 'use', 'within', "
+            "'agree', 'folder' or 'prefix' is expected");
     m->kind = p->tok->kind == TOK_KEY        ? MAP_KEY
               : strcmp(m->name, "arch") == 0 ? MAP_ARCH
                                              : MAP_WEIGHT;
@@ -204,7 +229,7 @@ static bool parse_made(arch_parser *p, arch_mapping *m) {
     return m->kind != MAP_WEIGHT || !llm_arch_accept(p, ".") || parse_weight(p, m);
 }
 
-/* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "only" .. | "use" NAME | "within" config.x | "agree" STRING "," expr |
+/* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "only" .. | "copy" .. | "use" NAME | "within" config.x | "agree" STRING "," expr |
  * "folder" STRING | "prefix" .. */
 static arch_mapping *parse_mapping(arch_parser *p) {
     const bool name_next = !llm_arch_next_is_symbol(p, "<") && !llm_arch_next_is_symbol(p, ".");
@@ -212,6 +237,8 @@ static arch_mapping *parse_mapping(arch_parser *p) {
         return parse_listed(p, MAP_IGNORE);
     if (llm_arch_is(p, "only") && name_next)
         return parse_listed(p, MAP_ONLY);
+    if (llm_arch_is(p, "copy") && llm_arch_next_is(p, TOK_STRING))
+        return parse_copy(p);
     if (llm_arch_is(p, "use") && llm_arch_next_is(p, TOK_NAME))
         return parse_use(p);
     if (llm_arch_is(p, "prefix") && llm_arch_next_is(p, TOK_STRING))

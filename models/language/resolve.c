@@ -473,12 +473,18 @@ static bool find_weight_stmt(arch_parser *p, const arch_stmt *s, const char *nam
     return false;
 }
 
+/* Returns the name of the weight that the line makes, or compares with; NULL: it does neither. */
+static const char *named_weight(const arch_mapping *m) {
+    return m->kind == MAP_WEIGHT ? m->name : m->kind == MAP_COPY ? m->other : NULL;
+}
+
 static bool is_declared(arch_parser *p, const arch_mapping *m) {
-    bool declared = m->kind != MAP_WEIGHT || find_weight_stmt(p, p->arch->body, m->name);
+    const char *name = named_weight(m);
+    bool declared = !name || find_weight_stmt(p, p->arch->body, name);
     for (const arch_fn *f = p->arch->fn; f && !declared; f = f->next)
-        declared = find_weight_stmt(p, f->body, m->name);
+        declared = find_weight_stmt(p, f->body, name);
     for (const arch_fn *f = p->arch->prelude_fn; f && !declared; f = f->next)
-        declared = f->used && find_weight_stmt(p, f->body, m->name);
+        declared = f->used && find_weight_stmt(p, f->body, name);
     return declared;
 }
 
@@ -594,7 +600,7 @@ static bool resolve_convert(arch_parser *p) {
                                        m->other, m->name, m->other);
             else if (!is_declared(p, m))
                 llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
-                                       "the descriptor declares no weight '%s'", m->name);
+                                       "the descriptor declares no weight '%s'", named_weight(m));
             else if ((m->kind <= MAP_ARCH || m->kind == MAP_FOLDER) && first_of(p, c, m) != m)
                 llm_arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' has two lines", m->name);
             else if (m->kind >= MAP_IGNORE && m->name)

@@ -333,6 +333,16 @@ def stored_tensors(c, w):
     return c.get("layout", c.get("how", {}).get("layout", lambda w: w))(w)
 
 
+def write_others(folder, c):
+    """The files beside config.json and model.safetensors."""
+    for name, content in c.get("how", {}).get("files", {}).items():
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+        if name.endswith(".safetensors"):
+            write_safetensors(os.path.join(folder, name), content)
+        else:
+            pathlib.Path(folder, name).write_text(json.dumps(content))
+
+
 def how_to_run(a, c, out):
     """A program and its words, which writes the outputs of all tokens into a file."""
     tokens, output = ",".join(map(str, TOKENS)), c.get("how", {}).get("output")
@@ -363,12 +373,7 @@ def check(a, class_name, scaling, plain):
     os.makedirs(folder, exist_ok=True)
     stored = stored_tensors(c, w)
     write_safetensors(os.path.join(folder, "model.safetensors"), stored)
-    for name, content in c.get("how", {}).get("files", {}).items():
-        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
-        if name.endswith(".safetensors"):
-            write_safetensors(os.path.join(folder, name), content)
-        else:
-            pathlib.Path(folder, name).write_text(json.dumps(content))
+    write_others(folder, c)
     for form in (3, 4, 5):
         config = written_config(class_name, c, scaling, form)
         pathlib.Path(folder, "config.json").write_text(json.dumps(folders_published.with_values(class_name, config) if form == 4 else config))
