@@ -27,9 +27,10 @@ enum {
     CPU_VECTORS = 1 << 14, /* RISC-V's vector extension, or PowerPC's VSX: vectors/ */
 };
 
-/* Features whose kernels no such processor has timed yet: a trial decides on each machine, in the order
- * of their bits. */
-#define CPU_TRIED (CPU_AMX | CPU_SVE | CPU_SMMLA | CPU_SME)
+/* Features that are faster on some processors that have them, and slower on others: a trial decides on each machine, in the
+ * order of their bits. (Intel's cores begin a product of pairs of bf16 in every second cycle, and two fused
+ * multiply-adds of floats in each.) */
+#define CPU_TRIED (CPU_AVX512BF16 | CPU_AMX | CPU_SVE | CPU_SMMLA | CPU_SME)
 
 enum { CPU_MAX_SETS = 8 };
 

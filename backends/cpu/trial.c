@@ -11,11 +11,11 @@
 
 enum { ROWS = 96, COLS = 48, K = 1536, ROUNDS = 5 };
 
-/* A problem for one type, and the results of two kernels. */
+/* A problem for one type, and the results of two kernels, each of which reads columns in its own form. */
 typedef struct trial {
     ggl_type type;
-    size_t row_size, column_size;
-    char *w, *columns;
+    size_t row_size, column_size[2];
+    char *w, *columns[2];
     void *panel;
     float (*y)[COLS][ROWS];
     bool ready; /* there was memory for all */
@@ -60,35 +60,41 @@ static void make_row(const ggl_type_info *t, char *row, size_t row_size, uint64_
 
 static void trial_free(trial *t) {
     ggl_free(t->w);
-    ggl_free(t->columns);
+    ggl_free(t->columns[0]);
+    ggl_free(t->columns[1]);
     ggl_free(t->y);
     ggl_aligned_free(t->panel);
 }
 
-static trial trial_new(ggl_type type, const cpu_kernels *k, size_t panel_size) {
+static trial trial_new(ggl_type type, const cpu_kernels *k, const cpu_product *const p[2]) {
     const ggl_type_info *info = ggl_type_get(type);
-    trial t = {.type = type,
-               .row_size = ggl_row_size(type, K),
-               .column_size = ggl_cpu_column_size(k->product[type].columns, K)};
+    const size_t a = p[0]->panel_size(K), b = p[1]->panel_size(K);
+    trial t = {.type = type, .row_size = ggl_row_size(type, K)};
     uint64_t seed = 1;
     t.w = ggl_calloc(ROWS, t.row_size);
-    t.columns = ggl_calloc(COLS, t.column_size);
     t.y = ggl_calloc(2, sizeof *t.y);
-    t.panel = ggl_aligned_calloc(64, panel_size);
-    t.ready = t.w && t.columns && t.y && t.panel;
+    t.panel = ggl_aligned_calloc(64, a > b ? a : b);
+    t.ready = t.w && t.y && t.panel;
+    for (int i = 0; i < 2; i++) {
+        t.column_size[i] = ggl_cpu_column_size(p[i]->columns, K);
+        t.columns[i] = ggl_calloc(COLS, t.column_size[i]);
+        t.ready = t.ready && t.columns[i];
+    }
     for (size_t i = 0; t.ready && i < ROWS; i++)
         make_row(info, t.w + i * t.row_size, t.row_size, &seed);
     for (size_t c = 0; t.ready && c < COLS; c++) {
         float x[K];
         for (int i = 0; i < K; i++)
             x[i] = (float)random_bits(&seed) * 0x1p-30f - 1;
-        ggl_cpu_column_make(k, k->product[type].columns, t.columns + c * t.column_size, x, K);
+        for (int i = 0; i < 2; i++)
+            ggl_cpu_column_make(k, p[i]->columns, t.columns[i] + c * t.column_size[i], x, K);
     }
     return t;
 }
 
-/* Multiplies as op_linear.c does. Returns the time in nanoseconds. */
-static double time_of(const trial *t, const cpu_product *p, float (*result)[ROWS]) {
+/* Multiplies as op_linear.c does, by the kernel that reads columns i. Returns the time in nanoseconds. */
+static double time_of(const trial *t, const cpu_product *p, int i) {
+    float(*result)[ROWS] = t->y[i];
     float *y[COLS];
     const void *x[COLS];
     const uint64_t begin = ggl_os_clock();
@@ -96,7 +102,7 @@ static double time_of(const trial *t, const cpu_product *p, float (*result)[ROWS
         const int n = ROWS - j < p->panel_rows ? ROWS - j : p->panel_rows;
         for (int c = 0; c < COLS; c++) {
             y[c] = result[c] + j;
-            x[c] = t->columns + (size_t)c * t->column_size;
+            x[c] = t->columns[i] + (size_t)c * t->column_size[i];
         }
         p->pack(t->panel, t->w + (size_t)j * t->row_size, t->row_size, n, K);
         p->tile(y, x, COLS, t->panel, n, K);
@@ -107,12 +113,12 @@ static double time_of(const trial *t, const cpu_product *p, float (*result)[ROWS
 /* True if p is to be preferred to `other`. */
 static bool passes(const cpu_kernels *k, ggl_type type, const cpu_product *p,
                    const cpu_product *other, bool timed) {
-    const size_t a = p->panel_size(K), b = other->panel_size(K);
-    trial t = trial_new(type, k, a > b ? a : b);
+    const cpu_product *const both[] = {other, p};
+    trial t = trial_new(type, k, both);
     double old = INFINITY, new = INFINITY;
     for (int round = 0; t.ready && round < (timed ? ROUNDS : 1); round++) {
-        old = fmin(old, time_of(&t, other, t.y[0]));
-        new = fmin(new, time_of(&t, p, t.y[1]));
+        old = fmin(old, time_of(&t, other, 0));
+        new = fmin(new, time_of(&t, p, 1));
     }
     const bool better =
         t.ready && (new < old || !timed) && memcmp(t.y[0], t.y[1], sizeof *t.y) == 0;
@@ -120,7 +126,12 @@ static bool passes(const cpu_kernels *k, ggl_type type, const cpu_product *p,
     return better;
 }
 
+/* Takes the panel, or all, if columns have another form. */
 static void take_panel(cpu_product *p, const cpu_product *from) {
+    if (p->columns != from->columns) {
+        *p = *from;
+        return;
+    }
     p->panel_rows = from->panel_rows;
     p->panel_unit = from->panel_unit;
     p->min_cols = from->min_cols;
