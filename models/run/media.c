@@ -1,6 +1,7 @@
 /* Rows that stand for tokens, by their ids. */
 #include "llm/internal/media.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
@@ -16,6 +17,7 @@ typedef struct entry {
     int32_t first;
     int64_t n_held;
     uint64_t used; /* when it was added or found last, as a count of these */
+    bool is_late;  /* its rows came later than it: nobody will look for them again */
 } entry;
 
 struct llm_media {
@@ -106,16 +108,19 @@ static void note_past(llm_media *m) {
         forget(m, find_oldest(m, false));
 }
 
+/* Drops the rows of an entry that nobody holds. */
+static void drop_entry(llm_media *m, entry *e) {
+    m->free_bytes -= bytes_of(e);
+    ggl_free((void *)e->rows.row);
+    e->rows.row = NULL;
+    e->rows.place = NULL;
+    note_past(m);
+}
+
 /* Drops rows that nobody holds until few enough are left. */
 static void drop(llm_media *m) {
-    while (m->free_bytes > m->most_bytes) {
-        entry *oldest = find_oldest(m, true);
-        m->free_bytes -= bytes_of(oldest);
-        ggl_free((void *)oldest->rows.row);
-        oldest->rows.row = NULL;
-        oldest->rows.place = NULL;
-        note_past(m);
-    }
+    while (m->free_bytes > m->most_bytes)
+        drop_entry(m, find_oldest(m, true));
 }
 
 /* Returns the first id of n that follow from the digest and are free: one that others have is passed over. 0: all are taken. */
@@ -182,7 +187,8 @@ static ggl_status add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_me
     float *own = ggl_calloc(bytes_of(&e) + 1, 1); /* rows without numbers are there, too */
     if (!own)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %lld rows", (long long)rows->n);
-    if (n_floats > 0)
+    e.is_late = n_floats > 0 && !rows->row;
+    if (n_floats > 0 && rows->row)
         memcpy(own, rows->row, n_floats * sizeof *own);
     e.rows.row = own;
     if (rows->place) {
@@ -258,8 +264,19 @@ void llm_media_release(llm_media *m, int32_t first) {
     entry *e = find_id(m, first);
     if (e && e->n_held > 0 && --e->n_held == 0) {
         m->free_bytes += bytes_of(e);
+        if (e->is_late)
+            drop_entry(m, e);
         drop(m);
     }
+    ggl_os_mutex_unlock(&m->lock);
+}
+
+void llm_media_fill(llm_media *m, int32_t first, int64_t i, const float *row, int64_t n) {
+    ggl_os_mutex_lock(&m->lock);
+    const entry *e = find_id(m, first);
+    assert(e && e->is_late && e->rows.row && i >= 0 && n <= e->rows.n - i);
+    memcpy((float *)e->rows.row + i * e->rows.n_row, row,
+           (size_t)(n * e->rows.n_row) * sizeof *row);
     ggl_os_mutex_unlock(&m->lock);
 }
 

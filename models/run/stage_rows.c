@@ -1,5 +1,5 @@
 /* Runs stages over rows one after the other. */
-#include "llm/internal/stage_rows.h"
+#include "stage_rows_impl.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -8,36 +8,7 @@
 #include "ggl/internal/params.h"
 #include "ggl/internal/sched.h"
 #include "ggl/internal/show.h"
-#include "llm/internal/rows_gather.h"
 #include "common/sha256.h"
-
-/* Rows of the input or of a stage; its index is that in llm_arch_result.source. */
-typedef struct rows {
-    llm_session *session; /* NULL: the input */
-    const llm_arch_rows_of *of;
-    int64_t n, n_row;       /* how many there are, and the numbers of each */
-    int64_t n_run;          /* how many run, with those that fill windows */
-    int64_t at_once, first; /* how many run at once, and the first one of those */
-    const float *row;
-    float *own; /* [n][n_row]; NULL: row is the caller's */
-    size_t cap_own;
-    llm_rows_windows windows;
-} rows;
-
-struct llm_stages {
-    int n_sources;
-    llm_arch_rows_of of[LLM_ARCH_MAX_SOURCES];
-    rows source[LLM_ARCH_MAX_SOURCES];
-    float *gathered[LLM_MAX_ROWS_INPUTS]; /* the inputs of the stage that runs, in its session */
-    int64_t n_most, n_input;              /* rows of the input: at most, and of what runs */
-    bool is_read;                         /* tokens read the last stage, in its session */
-    bool is_lent;                         /* that session is the caller's */
-    bool is_within;                       /* the model has tokens, which do not run here */
-    const llm_row_places *places;
-};
-enum {
-    PIECE = 256 /* rows of a stage whose rows see no others */
-};
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the stages of a model");
@@ -67,14 +38,14 @@ static ggl_status make_session(llm_stages *s, int k, const llm_model *m,
         own.in_pieces = true;
         own.n_pool = (n + GGL_PAGE - 1) / GGL_PAGE * GGL_PAGE;
         own.type_k = own.type_v = GGL_F32;
-        if (n > PIECE)
-            s->source[k].at_once = own.n_ubatch = own.n_rows = PIECE;
+        if (n > LLM_STAGE_PIECE)
+            s->source[k].at_once = own.n_ubatch = own.n_rows = LLM_STAGE_PIECE;
     }
     ggl_status st = llm_session_new(out, m, &own, err);
-    if (st == GGL_OK && n > PIECE && !own.in_pieces && !(is_last && s->is_read) &&
+    if (st == GGL_OK && n > LLM_STAGE_PIECE && !own.in_pieces && !(is_last && s->is_read) &&
         llm_session_is_by_row(*out)) {
         llm_session_free(*out);
-        s->source[k].at_once = own.n_ubatch = own.n_rows = PIECE;
+        s->source[k].at_once = own.n_ubatch = own.n_rows = LLM_STAGE_PIECE;
         own.in_pieces = true;
         st = llm_session_new(out, m, &own, err);
     }
@@ -92,7 +63,7 @@ static ggl_status make_sessions(llm_stages *s, const llm_model *m, const llm_ses
     ggl_status st = GGL_OK;
     int n_inputs = 0;
     for (int k = 0; k < s->n_sources && st == GGL_OK; k++) {
-        rows *x = &s->source[k];
+        llm_stage_rows *x = &s->source[k];
         const llm_arch_rows_of *of = &s->of[k];
         x->of = of;
         x->n_row = ggl_extents(of->ne, 0, of->n_dims, 1);
@@ -223,7 +194,7 @@ int64_t llm_stages_n_most(const llm_stages *s) {
     return s->n_most;
 }
 
-static const rows *last_of(const llm_stages *s) {
+static const llm_stage_rows *last_of(const llm_stages *s) {
     return &s->source[s->n_sources - 1];
 }
 
@@ -251,7 +222,7 @@ void llm_stages_memory(const llm_stages *s, int backend, ggl_memory *out) {
 size_t llm_stages_row_bytes(const llm_stages *s) {
     int64_t n = 0;
     for (int k = 0; k < s->n_sources; k++) {
-        const rows *x = &s->source[k];
+        const llm_stage_rows *x = &s->source[k];
         n += x->n * (x->session ? llm_session_n_row(x->session) : x->n_row);
     }
     return (size_t)n * sizeof(float);
@@ -269,7 +240,7 @@ void llm_stages_print(const llm_stages *s, FILE *out, bool nodes) {
 /* --- running ---------------------------------------------------------------------------------- */
 
 static void keep_row(void *ctx, int slot, int64_t pos, int32_t token, const float *row) {
-    rows *x = ctx;
+    llm_stage_rows *x = ctx;
     const int64_t n_row = llm_session_n_row(x->session), first = x->of->causal ? 0 : x->first,
                   at = llm_rows_kept(x->of, &x->windows, first + pos, x->n);
     (void)slot, (void)token;
@@ -279,7 +250,7 @@ static void keep_row(void *ctx, int slot, int64_t pos, int32_t token, const floa
 
 /* Gathers what the next m rows of stage `at` read. */
 static ggl_status gather_inputs(llm_stages *s, int at, int64_t m, ggl_error *err) {
-    rows *x = &s->source[at];
+    llm_stage_rows *x = &s->source[at];
     const llm_arch_rows_of *of = &s->of[at];
     const int n_inputs = llm_session_n_rows_inputs(x->session);
     if (m > llm_session_n_ubatch(x->session))
@@ -298,7 +269,7 @@ static ggl_status gather_inputs(llm_stages *s, int at, int64_t m, ggl_error *err
         s->gathered[k] = llm_session_input_place(x->session, k);
         if (!s->gathered[k])
             return ggl_fail(err, GGL_USAGE, "the stages have no memory yet: llm_stages_alloc");
-        const rows *from = &s->source[in->source];
+        const llm_stage_rows *from = &s->source[in->source];
         llm_rows_gather(&(llm_rows_piece){of, &x->windows, x->first, m}, in, s->places, from->row,
                         llm_rows_readable(s->of, at, s->n_input), from->n_row, s->gathered[k]);
     }
@@ -307,7 +278,7 @@ static ggl_status gather_inputs(llm_stages *s, int at, int64_t m, ggl_error *err
 
 /* Runs m rows of stage `at`, from x->first on. */
 static ggl_status run_rows(llm_stages *s, int at, int64_t m, ggl_error *err) {
-    rows *x = &s->source[at];
+    llm_stage_rows *x = &s->source[at];
     const llm_batch b = {.n = m, .input = (const float *const *)s->gathered};
     ggl_status st = gather_inputs(s, at, m, err);
     if (st == GGL_OK)
@@ -319,7 +290,7 @@ static ggl_status run_rows(llm_stages *s, int at, int64_t m, ggl_error *err) {
 }
 
 static ggl_status run_stage(llm_stages *s, int at, ggl_error *err) {
-    rows *x = &s->source[at];
+    llm_stage_rows *x = &s->source[at];
     const size_t n_own = (size_t)(x->n * llm_session_n_row(x->session));
     if (!ggl_grow(&x->own, &x->cap_own, n_own, sizeof *x->own))
         return no_memory(err);
@@ -338,10 +309,13 @@ static ggl_status run(llm_stages *s, const float *input, int64_t n, ggl_error *e
         return ggl_fail(err, GGL_LIMIT,
                         "the input has %" PRId64 " rows, but the stages were made for %" PRId64, n,
                         s->n_most);
+    if (s->is_flowing)
+        return ggl_fail(err, GGL_USAGE,
+                        "the stages run rows that come piece by piece: end these first");
     ggl_status st = GGL_OK;
     s->n_input = n;
     for (int k = 0; k < s->n_sources && st == GGL_OK; k++) {
-        rows *x = &s->source[k];
+        llm_stage_rows *x = &s->source[k];
         const llm_arch_rows_of *of = &s->of[k];
         x->n = llm_rows_made(s->of, k, n);
         x->n_run = llm_rows_run(of, x->n);

@@ -22,7 +22,7 @@ typedef struct llm_media llm_media;
 
 /* Rows that are added. */
 typedef struct llm_media_rows {
-    const float *row; /* [n][n_row] */
+    const float *row; /* [n][n_row]; NULL: they come later (llm_media_fill) */
     int64_t n, n_row; /* n_row 0: only their ids and places are wanted */
     /* [n][3]: the place of each in the picture: its time, line and column, or one of the two kinds below in place of the time. NULL: they have one place after the other,
      * as words have */
@@ -56,6 +56,9 @@ void llm_media_free(llm_media *m); /* NULL is fine */
  * *first - 1 .. They are held once. If they are there already, nothing is copied. GGL_NOMEM; GGL_LIMIT: there are too many. */
 GGL_NODISCARD ggl_status llm_media_add(llm_media *m, const uint8_t id[LLM_MEDIA_ID],
                                        const llm_media_rows *rows, int32_t *first, ggl_error *err);
+/* Sets rows number i to i + n - 1 of those that begin with this id and come later; who adds them holds them, and runs no text that reads a row which has not come.
+ * When nobody holds such rows any more, they are dropped at once. */
+void llm_media_fill(llm_media *m, int32_t first, int64_t i, const float *row, int64_t n);
 /* Finds rows by their digest, and holds them once more. False: they are not there. */
 bool llm_media_find(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int32_t *first, int64_t *n);
 /* Takes back one hold of the rows that begin with this id. Rows that nobody holds are dropped when there are too many of them, those first

@@ -68,6 +68,20 @@ void llm_stages_place(llm_stages *s, const llm_row_places *places);
  * less than 1, or so small that a stage has no rows. */
 GGL_NODISCARD ggl_status llm_stages_run(llm_stages *s, const float *input, int64_t n,
                                         const float **rows, int64_t *n_rows, ggl_error *err);
+/* True if an input may come piece by piece: each row of each stage sees rows from a fixed number of places before it on, or all earlier ones, up to a fixed
+ * number of places behind it. Nothing tokens read, no picture, and no rows in blocks. */
+bool llm_stages_can_flow(const llm_stages *s);
+/* Begins an input of any number of pieces, which replaces what llm_stages_flow has run so far. GGL_UNSUPPORTED: llm_stages_can_flow is false; and the statuses
+ * of llm_session_clear. */
+GGL_NODISCARD ggl_status llm_stages_begin(llm_stages *s, ggl_error *err);
+/* Runs the stages as far as the next n rows of the input, [n][n_input], allow, n being 0 or more, and sets *rows, [*n_rows][n_row], to the rows of the last stage that were made,
+ * valid until the next call. All pieces together make the rows of llm_stages_run, with the same bits; how many rows are kept between two calls
+ * does not depend on how many there were. With is_last the input ends. After a failure, only llm_stages_begin and llm_stages_end are allowed. GGL_LIMIT: there are more rows in all than
+ * the stages were made for; GGL_USAGE: without llm_stages_begin; GGL_NOMEM; statuses of llm_session_eval. */
+GGL_NODISCARD ggl_status llm_stages_flow(llm_stages *s, const float *input, int64_t n, bool is_last,
+                                         const float **rows, int64_t *n_rows, ggl_error *err);
+/* Ends it at once, and frees what was kept. Until then, llm_stages_run is GGL_USAGE. */
+void llm_stages_end(llm_stages *s);
 /* Runs all stages for the n rows that the tokens of this slot read from now on; the slot has no tokens afterwards. If a slot has read
  * the same rows already, that is shared, and nothing runs: *is_found; if it is this one, its tokens stay. Statuses of llm_stages_run and
  * llm_session_read_rows. */
