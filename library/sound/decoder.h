@@ -10,6 +10,7 @@ typedef struct sound_decoder {
     int rate, n_channels;
     int64_t n_frames; /* a frame is a sample of each channel; -1: until the end */
     int64_t n_lost;   /* promised by the header, and not there; of a pipe, after its end */
+    bool is_cut;      /* after its end: without a header that says so, it ends within a frame */
     void *ctx;
     /* Reads at most n frames into to[n][n_channels]; *got is 0 at the end only. GGL_FORMAT, GGL_IO. */
     ggl_status (*read)(struct sound_decoder *d, float *to, int64_t n, int64_t *got, ggl_error *err);

@@ -95,6 +95,7 @@ static ggl_status pcm_read(sound_decoder *d, float *to, int64_t n, int64_t *got,
     }
     if (some == 0 && p->n_bytes >= 0)
         d->n_lost = p->n_bytes / (int64_t)p->n_frame - p->at / (int64_t)p->n_frame;
+    d->is_cut = some == 0 && p->n_bytes < 0 && p->n_kept > 0;
     const size_t n_frames = p->n_kept / p->n_frame;
     const unsigned char *from = p->part;
     for (size_t i = 0; i < n_frames * (size_t)d->n_channels; i++, from += size) {

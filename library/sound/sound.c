@@ -290,6 +290,8 @@ const char *llm_sound_damage(llm_sound *s) {
     *s->damage = '\0';
     if (n > 0)
         snprintf(s->damage, sizeof s->damage, "it ends %lld samples before its header says", n);
+    else if (s->decoder.is_cut)
+        snprintf(s->damage, sizeof s->damage, "it ends in the middle of a sample");
     return s->damage;
 }
 

@@ -65,7 +65,7 @@ int llm_sound_rate(const llm_sound *s); /* of the samples that are read, in Hz *
 /* The number of samples that are read in all; -1: it is not known yet, of a pipe. Of damaged files that are not WAV it is what their header
  * says, until the end was read. */
 int64_t llm_sound_n_samples(const llm_sound *s);
-/* What is wrong with a sound that is read up to its end all the same: "it ends 512 samples before its header says", of each channel, at its own rate;
+/* What is wrong with a sound that is read up to its end all the same: "it ends 512 samples before its header says", of each channel, at its own rate, or "it ends in the middle of a sample";
  * "": nothing. Of a pipe, it is known after the end. Valid until the next call. */
 const char *llm_sound_damage(llm_sound *s);
 /* What was done to the sound: "44100 Hz, 2 channels: resampled to 16000 Hz, channels mixed", or parts of that, or "". Valid until the next call. */
