@@ -253,6 +253,10 @@ static void strip_sentence(const llm_arch_speech *how, const char **s, size_t *n
     }
 }
 
+bool llm_asking_is_plain(const asking *a) {
+    return !a->how->after && a->how->n_before == 0;
+}
+
 void llm_asking_read(const asking *a, const char *answer, size_t n, const char **text,
                      size_t *n_text, const char **code) {
     const llm_arch_speech *how = a->how;

@@ -16,6 +16,7 @@
 #include "steps.h"
 
 typedef struct llm_jobs llm_jobs;
+typedef struct llm_live llm_live;
 
 /* The tools of the conversation that llm_chat_answer is answering, and which control tokens it shows as text. */
 typedef struct llm_asked {
@@ -58,6 +59,10 @@ struct llm_context {
     llm_session *session;
     llm_stages *
         stages; /* of a model whose tokens read rows of an input, such as sound: they end in `session`; NULL: of others */
+    struct llm_live *live; /* of llm_live_begin; NULL: no sound is given piece by piece */
+    void (*drop_live)(
+        llm_context *
+            c); /* ends it, without what is still to be written; does nothing within a call of it */
     struct llm_voice *voice; /* finds speech for llm_transcribe; NULL: none was wanted yet */
     struct llm_eye *eye;     /* NULL: it sees no pictures */
     bool eye_left_out;       /* the one that came with the model is of no use */

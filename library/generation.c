@@ -467,6 +467,8 @@ ggl_status llm_context_erase(llm_context *c, ggl_error *err) {
 
 void llm_context_end(llm_context *c) {
     generation *g = c->generation;
+    if (c->live)
+        c->drop_live(c);
     if (!g)
         return;
     if (c->engine)

@@ -361,7 +361,8 @@ void llm_hearing_tell_parts(const hearing *h, const llm_transcribe_params *p) {
 
 ggl_status llm_hearing_tell_progress(const hearing *h, const llm_transcribe_params *p,
                                      double seconds, ggl_error *err) {
-    const int64_t n = llm_sound_n_samples(h->sound);
+    const int64_t n =
+        h->sound ? llm_sound_n_samples(h->sound) : -1; /* NULL: it is given piece by piece */
     const double all = n < 0 ? -1 : (double)n / (double)h->how->rate;
     return p->progress && !p->progress(p->user, llm_hearing_place(h, seconds), all)
                ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")

@@ -62,7 +62,7 @@ static int64_t n_windows(const uint8_t id[LLM_MEDIA_ID]) {
     return n > 0 && n <= MOST_WINDOWS ? n : 1; /* of a mark that nobody has made, none is there */
 }
 
-static void put_windows(uint8_t id[LLM_MEDIA_ID], int64_t n) {
+void llm_ear_set_windows(uint8_t id[LLM_MEDIA_ID], int64_t n) {
     for (int k = 0; k < 4; k++)
         id[LLM_MEDIA_ID - 4 + k] = (uint8_t)(n >> (8 * k));
     llm_eye_set_sound(id);
@@ -161,11 +161,18 @@ int64_t llm_ear_most_samples(const llm_eye *e, int64_t n_rows) {
     return n > 0 ? n : 0;
 }
 
-int64_t llm_ear_least_rows(const llm_eye *e) {
+int64_t llm_ear_filled(const llm_eye *e, int64_t n) {
     const llm_arch_sound *s = rule_of(e);
-    const int64_t least = s->lead + 1 > s->shortest ? s->lead + 1 : s->shortest,
-                  n = (least + s->unit - 1) / s->unit * s->unit + s->trail;
-    return llm_eye_rows_made(e, window_rows(e, rows_in(s, n), 0));
+    const int64_t all = s->lead + n > s->shortest ? s->lead + n : s->shortest;
+    return (all + s->unit - 1) / s->unit * s->unit + s->trail;
+}
+
+int64_t llm_ear_rows_in(const llm_eye *e, int64_t n) {
+    return window_rows(e, rows_in(rule_of(e), n), 0);
+}
+
+int64_t llm_ear_least_rows(const llm_eye *e) {
+    return llm_eye_rows_made(e, llm_ear_rows_in(e, llm_ear_filled(e, 1)));
 }
 
 /* Adds the numbers of n rows, and their squares, to the sums of their bands. */
@@ -358,7 +365,8 @@ static void identify(const llm_eye *e, heard *h) {
     llm_sha256_add(&sum, h->sample, (size_t)h->n * sizeof *h->sample);
     llm_sha256_end(&sum, hex);
     (void)llm_eye_digest(hex, h->id);
-    put_windows(h->id, rule_of(e)->added > 0 ? 1 : h->n_windows); /* whose rows are one part */
+    llm_ear_set_windows(h->id,
+                        rule_of(e)->added > 0 ? 1 : h->n_windows); /* whose rows are one part */
 }
 
 /* Reads a sound. *h is to be freed in any case. */
@@ -374,11 +382,7 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
     llm_sound_close(from);
     if (st != GGL_OK)
         return st;
-    const llm_arch_sound *s = rule_of(e);
-    st = fill_sound(h, s->shortest, err);
-    h->n = h->n_filled;
-    if (st == GGL_OK)
-        st = fill_sound(h, (h->n + s->unit - 1) / s->unit * s->unit + s->trail, err);
+    st = fill_sound(h, llm_ear_filled(e, h->n - rule_of(e)->lead), err);
     if (st != GGL_OK)
         return st;
     h->n = h->n_filled;

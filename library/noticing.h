@@ -53,6 +53,7 @@ struct llm_eye {
     int64_t n_ctx; /* of the text model: no picture or sound has more rows; 0: it is not started */
     /* Of an ear that was started. */
     llm_mel *mel;
+    uint64_t n_flows; /* sounds that came piece by piece (ear_flow.h) */
     bool (*cancelled)(void *ctx);
     void *cancelled_ctx;
 };
@@ -89,6 +90,12 @@ const llm_arch_sound *llm_eye_sound(const llm_eye *e);
 int64_t llm_ear_most_samples(const llm_eye *ear, int64_t n_rows);
 /* How many rows the shortest sound becomes. */
 int64_t llm_ear_least_rows(const llm_eye *ear);
+/* How many samples a sound of n has with the silence around it, as the ear's descriptor says. */
+int64_t llm_ear_filled(const llm_eye *ear, int64_t n);
+/* How many rows of the spectrogram the ear reads of so many samples, silence included, if they are one window. */
+int64_t llm_ear_rows_in(const llm_eye *ear, int64_t n);
+/* Says of how many windows a sound is, in its id. */
+void llm_ear_set_windows(uint8_t id[LLM_MEDIA_ID], int64_t n);
 /* Sets how these are read. most: of a text; 0: any number. */
 void llm_eye_set_marks(llm_eye *e, int64_t most);
 /* Appends a text that stands beside rows; {n} in it is the end of a line, {y} and {x} are numbers, and {0}, {1} .. the rows from the id `row` on, downwards; 0: there

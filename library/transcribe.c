@@ -15,6 +15,7 @@
 #include "ggl/internal/params.h"
 #include "ggl/internal/pass.h"
 #include "ggl/internal/text.h"
+#include "transcribing.h"
 #include "speech/speech_decoder.h"
 #include "speech/speech_segments.h"
 #include "speech/speech_words.h"
@@ -64,8 +65,8 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for sound");
 }
 
-static ggl_status read_params(transcriber *t, const llm_transcribe_params *params, ggl_error *err) {
-    llm_transcribe_params *p = &t->p;
+ggl_status llm_transcribe_read(llm_transcribe_params *p, const llm_transcribe_params *params,
+                               ggl_error *err) {
     *p = llm_transcribe_default();
     const ggl_status st = GGL_READ_PARAMS(llm_transcribe_params, p, params, err);
     if (st != GGL_OK)
@@ -461,6 +462,8 @@ static ggl_status give_piece(transcriber *t, const speech_segment *s, const spee
                               .word = t->given,
                               .n_words = t->p.words ? p->n_words : 0,
                               .compression_ratio = t->text.ratio};
+    if (t->p.said && !t->p.said(t->p.user, t->piece.s, n))
+        return stopped(err);
     return t->p.each && !t->p.each(t->p.user, &piece) ? stopped(err) : GGL_OK;
 }
 
@@ -540,6 +543,11 @@ static ggl_status write_all(transcriber *t, ggl_error *err) {
 /* llm_transcribe of a model whose tokens read rows of the sound. */
 static ggl_status transcribe(transcriber *t, const char *path, ggl_error *err) {
     ggl_status st = t->c->stages ? check_texts(t, err) : GGL_OK;
+    if (st == GGL_OK && t->p.live && t->c->stages)
+        st = ggl_fail(err, GGL_UNSUPPORTED,
+                      "the model hears windows as a whole, and writes them down one after the "
+                      "other, also of a pipe: leave out live (--live), or open a model such as "
+                      "Voxtral Realtime");
     if (st == GGL_OK)
         st = llm_hearing_open(&t->h, t->c, path, &t->p, err);
     if (st == GGL_OK)
@@ -577,7 +585,7 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
     ggl_error own;
     err = err ? err : &own;
     llm_context_start(c);
-    ggl_status st = read_params(&t, params, err);
+    ggl_status st = llm_transcribe_read(&t.p, params, err);
     if (st == GGL_OK)
         st = llm_context_take(c, err);
     if (st == GGL_OK)
@@ -595,7 +603,7 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
 ggl_status llm_transcribe_by(llm_context *c, const char *path, const llm_transcribe_params *params,
                              const llm_transcribe_way *way, ggl_error *err) {
     transcriber t = {.c = c};
-    const ggl_status st = read_params(&t, params, err);
+    const ggl_status st = llm_transcribe_read(&t.p, params, err);
     return st == GGL_OK ? llm_dictate(c, path, &t.p, way, err) : st;
 }
 

@@ -123,6 +123,118 @@ class Check(late_senses.Check):
             self.tell(f"left out: Python, {more}", done.returncode == 1 and said in last and (why in last) == (not more), done.stderr)
         shutil.rmtree(folder)
 
+    # --- sounds that come piece by piece
+
+    def live(self):
+        """A model that writes while it hears: the same tokens, to the last bit of their probability, however a sound is cut into pieces, and in several parts; what is given is always whole characters."""
+        line = next(x for x in lines() if x["name"] == "voxtral-realtime")
+        folder = self.write_model(line)
+        for size in [x["size"] for x in line["asks"]]:
+            self.live_pieces(folder, late_senses.medium("sound", size), {}, (1, 79, 80 * 160, size[0]), next(x for x in line["asks"] if x["size"] == size)["ids"])
+        long = late_senses.medium("sound", [700000])
+        long[np.arange(len(long)) // 9000 % 3 == 1] = 0
+        for n_ctx in 120, 256:  # parts of 6.4 and 16 seconds
+            self.live_pieces(folder, long, {"n_ctx": n_ctx}, (12345, len(long)), None)
+        self.live_pipe(folder, long)
+        self.live_refused(folder)
+        shutil.rmtree(folder)
+
+    def live_pieces(self, folder, x, more, sizes, ids):
+        code = (
+            "import array, json, sys, ggml_lite\n"
+            "m = ggml_lite.Model(sys.argv[1], **json.loads(sys.argv[2]))\n"
+            "x = array.array('f', open(sys.argv[3], 'rb').read())\n"
+            "row = lambda p: [p.text, list(p.tokens), p.logprob, p.start, p.end, p.compression_ratio]\n"
+            "for t in 0, 1:\n"
+            "    said = []\n"
+            "    print(json.dumps([[row(p) for p in m.transcribe(sys.argv[3], raw='f32le', temperature=t, seed=3, said=said.append)], ''.join(said)]))\n"
+            "    for n in json.loads(sys.argv[4]):\n"
+            "        got = []\n"
+            "        texts = list(m.stream_speech((x[i : i + n] for i in range(0, len(x), n)), temperature=t, seed=3, each=got.append))\n"
+            "        print(json.dumps([[row(p) for p in got], ''.join(texts), len(texts)]))\n"
+            "    sys.stdout.flush()\n")
+        if not self.library:
+            return
+        path = self.at("f32")
+        x.astype("<f4").tofile(path)
+        env = dict(os.environ, PYTHONPATH=os.path.join(HERE, "../../python/src"), GGML_LITE_LIBRARY=self.library)
+        done = subprocess.run([sys.executable, "-c", code, folder, json.dumps(more), path, json.dumps(sizes)], capture_output=True, text=True, env=env)
+        got = [json.loads(one) for one in done.stdout.splitlines()]
+        name = f"live: {len(x)} samples {more}"
+        if not self.told(name, done.returncode == 0 and len(got) == 2 * (1 + len(sizes)), done.stderr):
+            return
+        for k, t in (0, 0), (1 + len(sizes), 1):
+            whole, text = got[k][:2]
+            self.tell(f"{name}, temperature {t}: what is said is the pieces", text == "".join(p[0] for p in whole), f"{text!r}, {whole}")
+            if ids is not None and t == 0:
+                self.tell(f"{name}: transformers", whole[0][1] == ids, whole)
+            if more:
+                self.tell(f"{name}: several parts", len(whole) > 2, len(whole))
+            for n, (pieces, told, n_texts) in zip(sizes, got[k + 1 : k + 1 + len(sizes)]):
+                self.tell(f"{name}, temperature {t}: pieces of {n}", pieces == whole and told == text and (n_texts > 2 or n == len(x) or len(x) < 20000), f"{pieces}, {told!r}, {n_texts}, not {whole}")
+
+    def told(self, name, ok, what):
+        self.tell(name, ok, what)
+        return ok
+
+    def live_pipe(self, folder, x):
+        """llm-transcribe writes what was said before the pipe gives more."""
+        path = self.at("f32")
+        x.astype("<f4").tofile(path)
+        words = self.transcribe, "-m", folder, "-tp", "1", "--raw", "f32le"
+        want = subprocess.run([*words, path], capture_output=True).stdout
+        with subprocess.Popen([*words, "--live", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+            sound = x.astype("<f4").tobytes()
+            run.stdin.write(sound[:100001])  # in the middle of a sample
+            run.stdin.flush()
+            early = os.read(run.stdout.fileno(), 1)  # waits until something is there
+            rest, told = run.communicate(sound[100001:])
+        self.tell("live: a pipe", run.returncode == 0 and early + rest == want, f"{told}: {early + rest!r}, not {want!r}")
+        for sound, said in (x.astype("<f4").tobytes()[:40003], b"the sound is damaged: it ends in the middle of a sample"), (b"", b"so short that there is nothing to write down"), (bytes(60000), b""):
+            done = subprocess.run([*words, "--live", "-"], input=sound, capture_output=True)
+            with open(path, "wb") as f:
+                f.write(sound)
+            want = subprocess.run([*words, path], capture_output=True).stdout
+            self.tell(f"live: {len(sound)} bytes", done.returncode == 0 and said in done.stderr and done.stdout == want, f"{done.stderr}: {done.stdout!r}, not {want!r}")
+
+    def live_refused(self, folder):
+        line = next(x for x in lines() if x["name"] == "voxtral")
+        path, other = self.write_medium("sound", [9234]), folder + "-whole"
+        os.rename(folder, other)
+        whole = self.write_model(line)
+        for words, code, said in ((("-m", whole), 1, "llm-transcribe: the ear needs a sound as a whole, or a part of it, because its rows do not stand beside the words, one for each: write it down without live (--live)"),
+                                  (("-m", "builtin:words"), 2, "hears windows as a whole, and writes them down one after the other, also of a pipe: leave out --live"),
+                                  (("-m", other, "--format", "json"), 2, "--live writes text as it comes: leave out --format json, or --live"),
+                                  (("-m", other, "-o", self.at("srt")), 2, "is no text: leave out --live"),
+                                  (("-m", other, "-vm", "x"), 2, "--live and --vad-model cannot be used together")):
+            done = subprocess.run([self.transcribe, *words, "--live", path], capture_output=True, text=True)
+            self.tell(f"live: {words[-1][-12:]} is refused", done.returncode == code and said in done.stderr, done.stderr)
+        code = ("import json, sys, ggml_lite\n"
+                "def why(call):\n"
+                "    try:\n"
+                "        call()\n"
+                "    except (ggml_lite.Error, TypeError) as e:\n"
+                "        return str(e)\n"
+                "whole, live = (ggml_lite.Model(x) for x in sys.argv[1:3])\n"
+                "said = [why(lambda: list(whole.stream_speech([[0.0]]))), why(lambda: list(ggml_lite.Model('builtin:words').stream_speech([[0.0]]))), why(lambda: list(live.stream_speech([[0.0, float('nan')]]))),\n"
+                "        why(lambda: list(live.stream_speech([b'ab']))), why(lambda: live.transcribe(sys.argv[3], live=True, vad_model='x'))]\n"
+                "got = []\n"
+                "with live.stream_speech([[0.1] * 30000] * 3, each=got.append) as texts:\n"
+                "    next(texts)\n"
+                "again = list(live.stream_speech([[0.0] * 100, [], [0.0] * 7]))\n"
+                "print(json.dumps([said, len(got), ''.join(again), list(live.stream_speech([])), [list(p.tokens) for p in live.transcribe(sys.argv[3])]]))\n")
+        if self.library:
+            env = dict(os.environ, PYTHONPATH=os.path.join(HERE, "../../python/src"), GGML_LITE_LIBRARY=self.library)
+            done = subprocess.run([sys.executable, "-c", code, whole, other, path], capture_output=True, text=True, env=env)
+            if self.told("live: Python goes on after failures", done.returncode == 0, done.stderr):
+                said, n, again, none, tokens = json.loads(done.stdout)
+                wanted = "needs a sound as a whole", "hears windows of 5 seconds as a whole", "sample 1 is no finite number", "32-bit floats", "cannot be searched for speech"
+                for why, want in zip(said, wanted):
+                    self.tell(f"live: {want}", why is not None and want in why, why)
+                self.tell("live: a stream that is closed, a short one and an empty one", n == 0 and again != "" and none == [] and len(tokens) == 1, done.stdout)
+        shutil.rmtree(whole)
+        os.rename(other, folder)
+
     def named_template(self, kind, flags, path, want):
         """A text model without a chat template takes one by a flag, as its text or its file, and one such as Whisper has no use for it."""
         with open(self.at("jinja"), "w", encoding="utf-8") as f:
@@ -460,7 +572,7 @@ def main():
                 check.line(line)
         for name, run in (("voxtral", lambda: check.ear("voxtral", ("[TRANSCRIBE]", "[INST]", "[/INST]"), None, voxtral_prompt)),
                           ("ultravox", lambda: check.ear("ultravox", ("<|user|>", "<|assistant|>"), DEFAULT, plain_prompt)),
-                          ("qwen2a", lambda: check.ear("qwen2a", ("<|user|>", "<|assistant|>"), DEFAULT, plain_prompt)), ("parts", check.parts), ("left-out", check.left_out), ("answers", check.answers)):
+                          ("qwen2a", lambda: check.ear("qwen2a", ("<|user|>", "<|assistant|>"), DEFAULT, plain_prompt)), ("parts", check.parts), ("live", check.live), ("left-out", check.left_out), ("answers", check.answers)):
             if not a.names or name in a.names:
                 run()
     finally:

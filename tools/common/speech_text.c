@@ -164,9 +164,18 @@ void speech_text_window(speech_text *o, double seconds) {
     o->window = seconds;
 }
 
+void speech_text_said(speech_text *o, const char *text, size_t n) {
+    const size_t skip = !o->in_line && n > 0 && *text == ' ';
+    fwrite(text + skip, 1, n - skip, o->to);
+    o->in_line = true;
+    fflush(o->to);
+}
+
 void speech_text_piece(speech_text *o, const llm_speech *piece) {
     const ggl_str s = trimmed(piece);
-    if (o->format == FORMAT_TEXT)
+    if (o->format == FORMAT_TEXT && o->is_told)
+        putc('\n', o->to);
+    else if (o->format == FORMAT_TEXT)
         put_text(o->to, s);
     else if (o->format == FORMAT_JSON)
         put_json(o, piece);
@@ -175,6 +184,7 @@ void speech_text_piece(speech_text *o, const llm_speech *piece) {
     else
         put_timed(o, piece->start, piece->end, s);
     o->n++;
+    o->in_line = false;
     o->end = piece->end;
     fflush(o->to);
 }

@@ -13,13 +13,16 @@ typedef struct speech_text {
     FILE *to;
     int format;
     bool is_translated, has_words;
+    bool
+        is_told; /* FORMAT_TEXT: speech_text_said writes the text of pieces, and a piece ends its line */
     bool names_language; /* JSON: "english", as OpenAI writes it, not "en" */
     bool has_usage;      /* JSON: what OpenAI counts, the seconds */
     bool trims;          /* JSON: the whole text lacks the space at its beginning */
     /* JSON: words are a list of their own, without the spaces around them; and there are no segments. */
     bool words_apart, no_segments;
-    lines lines; /* of subtitles by words */
-    int64_t n;   /* pieces */
+    lines lines;  /* of subtitles by words */
+    int64_t n;    /* pieces */
+    bool in_line; /* a line of text has begun */
     int64_t n_subtitles;
     double end;    /* of the last one */
     double window; /* where the window begins that is being written down, in seconds */
@@ -37,6 +40,8 @@ void speech_text_begin(speech_text *o);
 void speech_text_language(speech_text *o, const char *code);
 /* Pieces that follow are of the window that begins there. */
 void speech_text_window(speech_text *o, double seconds);
+/* Writes text of the next piece, as llm_transcribe_params.said gets it. */
+void speech_text_said(speech_text *o, const char *text, size_t n);
 void speech_text_piece(speech_text *o, const llm_speech *piece);
 /* Returns how many seconds OpenAI counts of a sound: each that has begun. */
 long long speech_text_seconds(double seconds);

@@ -98,6 +98,12 @@ static int check_text_model(job *j) {
 
 /* A model such as Whisper hears by itself, in a context of its own length. */
 static int check_hearing_model(const job *j) {
+    if (j->o.live)
+        return tool_error(TOOL, 2,
+                          "%s hears windows as a whole, and writes them down one after the other, "
+                          "also of a pipe: leave out --live, or name a model such as Voxtral "
+                          "Realtime",
+                          j->opening.path);
     const char *unused = j->opening.params.mmproj      ? "--mmproj"
                          : j->opening.params.n_ctx > 0 ? "-c"
                                                        : NULL;
@@ -264,6 +270,16 @@ static bool on_piece(void *user, const llm_speech *piece) {
     return !is_stopped(NULL) && !j->lost;
 }
 
+static bool on_said(void *user, const char *text, size_t n) {
+    job *j = user;
+    progress_clear();
+    errno = 0;
+    speech_text_said(&j->out, text, n);
+    if (ferror(j->out.to))
+        j->lost = errno ? errno : EIO;
+    return !is_stopped(NULL) && !j->lost;
+}
+
 static bool on_progress(void *user, double done, double all) {
     job *j = user;
     j->duration = all;
@@ -318,6 +334,8 @@ static llm_transcribe_params params_of(job *j) {
                                    .raw = transcribe_options_raw(o),
                                    .raw_rate = (int32_t)o->raw_rate,
                                    .raw_channels = (int32_t)o->raw_channels,
+                                   .live = o->live,
+                                   .said = o->live ? on_said : NULL,
                                    .each = on_piece,
                                    .progress = on_progress,
                                    .note = on_note,
@@ -359,6 +377,7 @@ static int transcribe(job *j, const char *sound) {
                            .format = j->o.format,
                            .is_translated = j->o.translate,
                            .has_words = j->o.open.how.params.words,
+                           .is_told = j->o.live,
                            .lines = {.most_words = j->o.most_words,
                                      .most_width = j->o.most_width,
                                      .most_lines = j->o.most_lines,

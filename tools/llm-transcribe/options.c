@@ -16,6 +16,8 @@ static const args_example examples[] = {
     {"llm-transcribe -m model.gguf -l de --translate talk.wav", "German speech, in English"},
     {"arecord -f S16_LE -r16000 | llm-transcribe -m model.gguf -",
      "what is said into the microphone, until ctrl-C"},
+    {"arecord -f S16_LE -r16000 | llm-transcribe -m Voxtral-Mini-4B-Realtime-2602 --live -",
+     "the same, word by word"},
     {0}};
 
 const char *transcribe_options_raw(const options *o) {
@@ -80,6 +82,15 @@ static int check(options *o) {
         return tool_error(TOOL, 2, "--tokens and --logits need each other");
     if (o->dump && !o->out)
         return tool_error(TOOL, 2, "--dump needs a file: -o FILE.npy");
+    if (o->live && (o->tokens || o->dump || o->vad_model))
+        return tool_error(TOOL, 2, "--live and %s cannot be used together",
+                          o->tokens ? "--tokens"
+                          : o->dump ? "--dump"
+                                    : "--vad-model");
+    if (o->live && o->format != FORMAT_TEXT && o->format_given)
+        return tool_error(TOOL, 2,
+                          "--live writes text as it comes: leave out --format %s, or --live",
+                          formats[o->format]);
     if (o->vad && !o->vad_model)
         return tool_error(TOOL, 2, "--vad needs a model that finds speech: --vad-model FILE");
     if (o->vad_given && !o->vad_model)
@@ -88,6 +99,9 @@ static int check(options *o) {
     if (o->raw == 0 && (o->raw_rate || o->raw_channels))
         return tool_error(TOOL, 2, "--raw-rate and --raw-channels are for --raw");
     const int code = choose_format(o);
+    if (code < 0 && o->live && o->format != FORMAT_TEXT)
+        return tool_error(
+            TOOL, 2, "--live writes text as it comes, and %s is no text: leave out --live", o->out);
     return code < 0 ? check_words(o) : code;
 }
 
@@ -118,6 +132,10 @@ int transcribe_options_read(options *o, int argc, char **argv) {
          .help = "the language that is spoken: a code (de) or a name (german); auto: the "
                  "likeliest of the first half minute (default)"},
         {"-tr --translate", ARG_FLAG, &o->translate, .help = "write in English"},
+        {"--live", ARG_FLAG, &o->live,
+         .help = "write each word as soon as it is heard, of a pipe (-), too: for models that "
+                 "write while they "
+                 "hear, such as Voxtral Realtime"},
         {"--prompt", ARG_STRING, &o->prompt, .value = "TEXT",
          .help = "what may have been said before: names and words as they are spelled"},
         {"-ot --offset", ARG_FLOAT, &o->offset, .value = "SECONDS", .max = 1e8,

@@ -21,7 +21,7 @@ typedef struct options {
     int64_t vad_min_speech, vad_min_silence, vad_pad;
     uint64_t seed;
     int format, raw, dump;
-    bool translate, no_times, no_context, format_given, highlight, vad, vad_given;
+    bool translate, live, no_times, no_context, format_given, highlight, vad, vad_given;
 } options;
 
 /* Returns -1, or an exit code. */

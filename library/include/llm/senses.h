@@ -137,6 +137,12 @@ typedef struct llm_transcribe_params {
         vad_max_speech_duration_s; /* longer speech is cut, in its longest pause of 98 ms or more; 0: it is not */
     float
         vad_samples_overlap; /* seconds that are heard after each part, too, up to the next one; by default 0.1 */
+    /* Writes while it hears: each token as soon as the sound that it is about has come, of a pipe, too. The text is the same. For models whose ear hears no more than what came before, and
+     * writes a token for each row, such as Voxtral Realtime; others are GGL_UNSUPPORTED. */
+    bool live;
+    /* Gets the text of a piece while it is written, as soon as it is known, [n] and a NUL: whole characters, with the space before it as in llm_speech.text. All that it gets before `each` gets the piece is
+     * the text of that. False: GGL_CANCELLED. May be NULL. */
+    bool (*said)(void *user, const char *text, size_t n);
 } llm_transcribe_params;
 
 static inline llm_transcribe_params llm_transcribe_default(void) {
@@ -162,6 +168,26 @@ static inline llm_transcribe_params llm_transcribe_default(void) {
 GGL_API GGL_NODISCARD ggl_status llm_transcribe(llm_context *c, const char *path,
                                                 const llm_transcribe_params *params,
                                                 ggl_error *err);
+/* Writes down a sound that the program has piece by piece, as from a microphone:
+ *
+ *     st = llm_live_begin(c, &params, &rate, &err);
+ *     while (st == GGL_OK && (n = record(sample, rate)) > 0)
+ *         st = llm_live_hear(c, sample, n, &err);      // params.said and params.each get the text meanwhile
+ *     if (st == GGL_OK)
+ *         st = llm_live_end(c, &err);                  // and the rest of it
+ *
+ * Pieces may have any lengths, and the text is that of llm_transcribe for the whole sound. Memory does not grow with the sound: after at most as long as the model's speech section says (ten minutes of Voxtral
+ * Realtime), or as the context has tokens for, a part ends where it is quiet, and text and ear begin anew. Near that place the text comes up to five seconds later.
+ *
+ * params: as of llm_transcribe with `live`; its strings are borrowed until the sound ends, and what only files have (data, raw, offset, duration, vad_model) is GGL_USAGE. *rate (NULL: it is known) becomes the samples for
+ * each second of one channel, -1 to 1 at full volume. llm_cancel ends a call. After a failure, and after llm_live_end, the sequence is empty and the sound has ended, as it has when another call generates with this context or changes its sequence.
+ * GGL_UNSUPPORTED: the model does not hear, or needs sounds as a whole, which the message says; GGL_USAGE: llm_live_begin was not called, a sample is not finite, or a callback calls this; GGL_CANCELLED: also if a callback says
+ * so; statuses of llm_transcribe. */
+GGL_API GGL_NODISCARD ggl_status llm_live_begin(llm_context *c, const llm_transcribe_params *params,
+                                                int32_t *rate, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_live_hear(llm_context *c, const float *sample, size_t n,
+                                               ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_live_end(llm_context *c, ggl_error *err);
 /* Returns the English name of the language with this code: "german" for "de"; NULL: it is not known. */
 GGL_API const char *llm_language_name(const char *code);
 

@@ -110,6 +110,7 @@ class Speech(c.Structure):
 
 
 SpeechFn = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.POINTER(Speech))
+SpeechText = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_void_p, c.c_size_t)
 SpeechProgress = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_double, c.c_double)
 
 
@@ -118,8 +119,9 @@ class TranscribeParams(c.Structure):
         """size:z language:s translate:? no_times:? no_context:? prompt:s temperature:f temperature_step:f least_logprob:f least_entropy:f
         no_speech:f n_beams:i n_best:i seed:Q offset:d duration:d data:s n_data:z raw:s raw_rate:i raw_channels:i each:call progress:done
         note:says user:p words:? warn:says spoken:says most_ratio:f vad_model:s vad_threshold:f
-        vad_min_speech_duration_ms:i vad_min_silence_duration_ms:i vad_speech_pad_ms:i vad_max_speech_duration_s:f vad_samples_overlap:f""",
+        vad_min_speech_duration_ms:i vad_min_silence_duration_ms:i vad_speech_pad_ms:i vad_max_speech_duration_s:f vad_samples_overlap:f live:? said:told""",
         call=SpeechFn,
+        told=SpeechText,
         done=SpeechProgress,
         says=Note,
     )
@@ -298,6 +300,9 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_listen": (STATUS, Context, c.POINTER(Audio), c.c_char_p),
     "llm_see": (STATUS, Context, c.POINTER(Image), c.c_char_p),
     "llm_unsee": (None, Context, c.c_char_p),
+    "llm_live_begin": (STATUS, Context, c.POINTER(TranscribeParams), c.POINTER(c.c_int32)),
+    "llm_live_end": (STATUS, Context),
+    "llm_live_hear": (STATUS, Context, Floats, c.c_size_t),
     "llm_transcribe": (STATUS, Context, c.c_char_p, c.POINTER(TranscribeParams)),
     "llm_rerank": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, c.c_bool, Floats),
     "llm_sequence": (Ids, Context, SizeOut),

@@ -1,8 +1,10 @@
 """Speech that a model writes down."""
 from __future__ import annotations
 
+import contextlib
 import ctypes as c
-from typing import TYPE_CHECKING, Any, Callable, ContextManager, List, Optional, Union
+from array import array
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Generator, Iterable, List, Optional, Union
 
 from . import _abi
 from ._errors import Error
@@ -10,7 +12,27 @@ from ._notes import warn
 from ._open_params import Path
 from ._opening import file_bytes
 from ._options import flag, text_bytes, whole
-from ._results import Piece, Word
+from ._results import Piece, Run, Word
+from ._stream import Known, Pieces
+from ._threads import this_thread
+
+
+def piece_of(s: Any) -> Piece:
+    """What C's llm_speech has."""
+    text = c.string_at(s.text, s.n).decode("utf-8", "replace")
+    words = [Word(w.start, w.end, c.string_at(w.text, w.n).decode("utf-8", "replace"), w.probability) for w in s.word[: s.n_words]]
+    return Piece(s.start, s.end, text, s.language.decode(), s.id[: s.n_id], s.logprob, s.no_speech, s.temperature, words, s.compression_ratio)
+
+
+def floats_of(samples: Any) -> Any:
+    """Samples as C has them: those of a buffer of floats, which are not copied, or of any sequence of numbers."""
+    try:
+        view = memoryview(samples)
+    except TypeError:
+        view = memoryview(array("f", samples))
+    if view.format != "f" or view.ndim != 1 or not view.contiguous:
+        raise TypeError("samples must be numbers, or a buffer of 32-bit floats in one dimension, such as a float32 array of numpy")
+    return (c.c_float * len(view)).from_buffer_copy(view)
 
 
 class Hears:
@@ -20,6 +42,8 @@ class Hears:
         _lib: _abi.Library
         _own_turn: Callable[[], ContextManager[None]]
         _wait: Callable[[Callable[[int], object]], None]
+        _note_run: Callable[[], Run]
+        _turn_thread: Any
 
     def transcribe(
         self,
@@ -54,6 +78,8 @@ class Hears:
         raw_channels: int = 0,  # 0: 1
         each: Optional[Callable[[Piece], Any]] = None,  # called for each piece as it comes; False ends the call
         note: Optional[Callable[[str], Any]] = None,  # told what was done to the sound, the language that was found, and what is wrong with the sound
+        live: bool = False,  # each token is written as soon as what it is about was heard, also of a pipe: of models such as Voxtral Realtime
+        said: Optional[Callable[[str], Any]] = None,  # called with the text of a piece while it is written; False ends the call
     ) -> List[Piece]:
         """What is said in a sound: the path of a file (WAV; others as the library was built), or its bytes."""
         pieces: List[Piece] = []
@@ -71,11 +97,11 @@ class Hears:
             return _abi.Note(lambda _user, text: guarded(lambda: to and to(text.decode("utf-8", "replace"))) and None)
 
         def take(s: Any) -> Any:
-            text = c.string_at(s.text, s.n).decode("utf-8", "replace")
-            said = [Word(w.start, w.end, c.string_at(w.text, w.n).decode("utf-8", "replace"), w.probability) for w in s.word[: s.n_words]]
-            piece = Piece(s.start, s.end, text, s.language.decode(), s.id[: s.n_id], s.logprob, s.no_speech, s.temperature, said, s.compression_ratio)
-            pieces.append(piece)
-            return each(piece) if each else None
+            pieces.append(piece_of(s))
+            return each(pieces[-1]) if each else None
+
+        def tell(text: int, n: int) -> Any:
+            return said(c.string_at(text, n).decode()) if said else None
 
         data = bytes(sound) if isinstance(sound, (bytes, bytearray)) else None
         path = file_bytes("sound", sound) if not isinstance(sound, (bytes, bytearray)) else b"the bytes"
@@ -114,6 +140,8 @@ class Hears:
             progress=_abi.SpeechProgress(lambda _user, _done, _all: not raised),
             note=told(note),
             warn=told(note or damage.append),
+            live=flag("live", live),
+            said=_abi.SpeechText(lambda _user, text, n: guarded(lambda: tell(text, n))),
         )
         try:
             with self._own_turn():
@@ -125,3 +153,76 @@ class Hears:
         for text in damage:
             warn(text)
         return pieces
+
+    def stream_speech(
+        self,
+        samples: Iterable[Any],
+        *,
+        language: Optional[str] = None,  # "de" or "german"
+        temperature: float = 0.0,
+        seed: int = 0,
+        each: Optional[Callable[[Piece], Any]] = None,  # called for each piece that ends, which is a part of the sound
+    ) -> Pieces[str]:
+        """What is said in a sound while it comes, of models such as Voxtral Realtime: `for text in model.stream_speech(microphone())`. samples: pieces of any lengths of one channel with
+        16000 samples a second, each an array of 32-bit floats of -1 to 1. The text is that of transcribe() for the whole sound. To stop early, close the stream."""
+        known = Known()
+        return Pieces(self._read_speech(known, iter(samples), language, temperature, whole("seed", seed, 0, 64), each), known)
+
+    def _read_speech(
+        self, known: Known, samples: Any, language: Optional[str], temperature: float, seed: int, each: Optional[Callable[[Piece], Any]]
+    ) -> Generator[str, None, None]:
+        texts: List[str] = []
+        raised: List[BaseException] = []
+
+        def take(s: Any) -> bool:
+            try:
+                return each is None or each(piece_of(s.contents)) is not False
+            except BaseException as error:
+                raised.append(error)
+                return False
+
+        def tell(_user: Any, text: int, n: int) -> bool:
+            texts.append(c.string_at(text, n).decode())
+            return True
+
+        p = _abi.TranscribeParams(
+            size=c.sizeof(_abi.TranscribeParams),
+            language=None if language is None else text_bytes("language", language),
+            temperature=temperature,
+            seed=seed,
+            vad_threshold=0.5,  # those that say that nothing is wished
+            vad_min_speech_duration_ms=250,
+            vad_min_silence_duration_ms=100,
+            vad_speech_pad_ms=30,
+            vad_samples_overlap=0.1,
+            each=_abi.SpeechFn(lambda _user, s: take(s)),
+            said=_abi.SpeechText(tell),
+        )
+
+        def run(call: Callable[[int], object]) -> str:
+            try:
+                self._wait(call)
+            except Error:
+                if raised:
+                    raise raised[0] from None
+                raise
+            text = "".join(texts)
+            texts.clear()
+            return text
+
+        with self._own_turn():
+            try:
+                run(lambda handle: self._lib.llm_live_begin(handle, c.byref(p), None))
+                for some in samples:
+                    heard = floats_of(some)
+                    text = run(lambda handle, heard=heard: self._lib.llm_live_hear(handle, heard, len(heard)))  # type: ignore[misc]
+                    if text:
+                        yield text
+                        self._turn_thread = this_thread()  # a stream moves with its reader
+                text = run(lambda handle: self._lib.llm_live_end(handle))
+                if text:
+                    yield text
+            finally:
+                with contextlib.suppress(Error):  # the model may be closed
+                    known.run = self._note_run()
+                    self._wait(lambda handle: self._lib.llm_truncate(handle, 0))  # ends what is heard
