@@ -77,12 +77,20 @@ static ggl_status run_here(dictation *d, const llm_sequence_params *p, ggl_error
     return st == GGL_OK ? erased : st;
 }
 
+/* Gives the caller what was written so far. */
+static bool look(void *ctx) {
+    dictation *d = ctx;
+    const ggl_status st = llm_dictation_tell(d, false, &d->err);
+    d->st = d->st == GGL_OK ? st : d->st;
+    return st == GGL_OK;
+}
+
 /* Draws the answer to d->prompt, to a part of so many seconds. */
 static ggl_status answer(dictation *d, double seconds, ggl_error *err) {
     llm_sequence_params p;
     ggl_status st = llm_dictation_ask(d, seconds, &p, err);
     if (st == GGL_OK)
-        st = d->way ? d->way->run(d->way->ctx, &p, err) : run_here(d, &p, err);
+        st = d->way ? d->way->run(d->way->ctx, &p, look, err) : run_here(d, &p, err);
     return llm_dictation_answered(d, st, err);
 }
 

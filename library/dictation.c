@@ -203,7 +203,7 @@ ggl_status llm_dictation_answered(dictation *d, ggl_status st, ggl_error *err) {
     d->is_drawing = false;
     if (st == GGL_OK && d->lacks_room)
         st = no_memory(err);
-    if (st == GGL_OK && d->st != GGL_OK)
+    if ((st == GGL_OK || st == GGL_CANCELLED) && d->st != GGL_OK)
         st = ggl_pass(err, &d->err);
     if (st == GGL_OK && (d->why == LLM_END_CANCELLED || d->why == LLM_END_DEADLINE))
         st = ggl_fail(err, GGL_CANCELLED, "stopped by the caller");

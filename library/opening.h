@@ -129,8 +129,10 @@ ggl_status llm_context_open(llm_context *c, const llm_opening *o, llm_opened unt
 GGL_NODISCARD ggl_status llm_context_open_voice(llm_context *c, const char *path, ggl_error *err);
 /* How a caller whose engine runs in a thread of its own lets a text model with an ear write down a sound. */
 typedef struct llm_transcribe_way {
-    /* Runs a sequence to its end, of which its `ended` was told when this returns. GGL_CANCELLED: it is not wanted any more; statuses of llm_engine_add. */
-    ggl_status (*run)(void *ctx, const llm_sequence_params *p, ggl_error *err);
+    /* Runs a sequence to its end, of which its `ended` was told when this returns. After tokens have come, it calls look(p->ctx) in the thread of the caller, while no callback of p
+     * runs; false: the rest is not wanted. GGL_CANCELLED: it is not wanted any more; statuses of llm_engine_add. */
+    ggl_status (*run)(void *ctx, const llm_sequence_params *p, bool (*look)(void *ctx),
+                      ggl_error *err);
     /* Are called before and after each use of the ear, which one thread at a time may use. */
     void (*enter)(void *ctx), (*leave)(void *ctx);
     void *ctx;

@@ -28,6 +28,32 @@ static ggl_status add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int64_t n, f
     return st;
 }
 
+/* Rows may come after their ids; once nobody holds them, they are gone, as nobody finds them again. */
+TEST(rows_that_come_later) {
+    llm_media *m;
+    ggl_error err = {0};
+    uint8_t id[LLM_MEDIA_ID];
+    const float row[2 * N_ROW] = {1, 2, 3, 4, 5, 6};
+    const llm_media_rows rows = {.n = 5, .n_row = N_ROW, .n_pos = 5};
+    int32_t first, again;
+    int64_t n;
+    llm_media_row r;
+    REQUIRE_OK(llm_media_new(&m, 1 << 20, &err), &err);
+    digest_of(1, 77, id);
+    REQUIRE_OK(llm_media_add(m, id, &rows, &first, &err), &err);
+    llm_media_fill(m, first, 3, row, 2);
+    REQUIRE(llm_media_get(m, first - 4, &r));
+    CHECK(r.row[0] == 4 && r.row[N_ROW - 1] == 6 && r.i == 4 && r.n == 5);
+    REQUIRE(llm_media_get(m, first, &r));
+    CHECK(r.row[0] == 0);
+    CHECK(llm_media_find(m, id, &again, &n) && again == first && n == 5);
+    llm_media_release(m, first);
+    CHECK(llm_media_get(m, first, &r));
+    llm_media_release(m, first);
+    CHECK(!llm_media_get(m, first, &r) && !llm_media_find(m, id, &again, &n));
+    llm_media_free(m);
+}
+
 TEST(rows_by_id) {
     llm_media *m;
     ggl_error err = {0};

@@ -524,6 +524,95 @@ TEST(causal) {
     staged_close(&t);
 }
 
+/* Convolutions over rows, of which every other one goes on, a causal stage, and three rows side by side, also beyond the end. */
+static const char flowing[] =
+    "arch tiny\nlanguage 2\ntoken_embd [16, 8]\n"
+    "input seen [2] from floats(rows = 1000)\n"
+    "stage a over seen:\n  return flat(around(seen, -2, 4)) + 0 * sum(flat(token_embd))\n"
+    "stage b over a(every = 2, from = 1):\n  return flat(around(a, 0, 2)) * 0.5\n"
+    "stage c over b(causal = 1):\n  q = rope_half(heads(b, 2), freqs(8, 100))\n"
+    "  return b + attention(q, q, heads(b, 2), window = 20)\n"
+    "stage d over c(every = 3, from = -1):\n  return flat(around(c, -1, 3))\nrows = d\n";
+
+/* Runs the stages over n rows in pieces of so many: all at once, if that is 0. Returns how many rows they make; negative: reported. */
+static int64_t flow(staged *t, const float *in, int64_t n, int64_t each, float *to) {
+    const int64_t n_row = llm_stages_n_row(t->s);
+    ggl_error err = {0};
+    const float *out;
+    int64_t got = 0, n_out = 0;
+    if (!CHECK_OK(llm_stages_begin(t->s, &err), &err))
+        return -1;
+    for (int64_t at = 0; at < n; at += each) {
+        const int64_t some = n - at < each ? n - at : each;
+        if (!CHECK_OK(llm_stages_flow(t->s, in + 2 * at, some, at + some == n, &out, &got, &err),
+                      &err))
+            return -1;
+        if (got > 0)
+            memcpy(to + n_out * n_row, out, (size_t)(got * n_row) * sizeof *to);
+        n_out += got;
+    }
+    llm_stages_end(t->s);
+    return n_out;
+}
+
+/* Rows that come piece by piece make the rows of all at once, with the same bits. */
+TEST(flow) {
+    enum { ROWS = 700, MOST = 300, N_ROW = 48 };
+    static const int64_t all[] = {ROWS, 601, 9, 2}, each[] = {1, 2, 7, 64, 300, ROWS};
+    static float in[ROWS * 2], want[MOST * N_ROW], got[MOST * N_ROW];
+    ggl_error err = {0};
+    staged t;
+    const float *out;
+    int64_t n = 0;
+    REQUIRE(staged_open(&t, "flow.gguf", flowing, 0));
+    CHECK(llm_stages_can_flow(t.s));
+    CHECK_INT(llm_stages_n_row(t.s), N_ROW);
+    for (int i = 0; i < 2 * ROWS; i++)
+        in[i] = (float)(i * 37 % 64) * 0.03f;
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        REQUIRE_OK(llm_stages_run(t.s, in, all[k], &out, &n, &err), &err);
+        REQUIRE(n <= MOST);
+        memcpy(want, out, (size_t)(n * N_ROW) * sizeof *want);
+        for (size_t j = 0; j < sizeof each / sizeof *each; j++) {
+            CHECK_INT(flow(&t, in, all[k], each[j], got), n);
+            CHECK_MSG(memcmp(got, want, (size_t)(n * N_ROW) * sizeof *want) == 0,
+                      "%d rows in pieces of %d", (int)all[k], (int)each[j]);
+        }
+    }
+    staged_close(&t);
+}
+
+TEST(flow_refused) {
+    enum { ROWS = 1000 };
+    static float in[2 * ROWS];
+    ggl_error err = {0};
+    staged t;
+    const float *out;
+    int64_t n = 0;
+    REQUIRE(staged_open(&t, "flow.gguf", flowing, 0));
+    CHECK_INT(llm_stages_flow(t.s, in, 1, false, &out, &n, &err), GGL_USAGE);
+    REQUIRE_OK(llm_stages_begin(t.s, &err), &err);
+    CHECK_INT(llm_stages_run(t.s, in, 9, &out, &n, &err), GGL_USAGE);
+    REQUIRE_OK(llm_stages_flow(t.s, in, ROWS, false, &out, &n, &err), &err);
+    REQUIRE_OK(llm_stages_flow(t.s, in, 0, false, &out, &n, &err), &err);
+    CHECK_INT(n, 0);
+    CHECK_INT(llm_stages_flow(t.s, in, 1, true, &out, &n, &err), GGL_LIMIT);
+    CHECK_STR(err.msg, "the input has more than 1000 rows, for which the stages were made");
+    llm_stages_end(t.s);
+    CHECK_OK(llm_stages_run(t.s, in, 9, &out, &n, &err), &err);
+    staged_close(&t);
+    REQUIRE(staged_open(&t, "whole.gguf",
+                        "arch tiny\nlanguage 2\ntoken_embd [16, 8]\n"
+                        "input seen [2] from floats(rows = 100)\n"
+                        "stage e over seen:\n  q = heads(seen, 1)\n"
+                        "  return attention(q, q, q) + 0 * sum(flat(token_embd))\nrows = e\n",
+                        0));
+    CHECK(!llm_stages_can_flow(t.s));
+    CHECK_INT(llm_stages_begin(t.s, &err), GGL_UNSUPPORTED);
+    CHECK(strstr(err.msg, "need their input as a whole"));
+    staged_close(&t);
+}
+
 /* A plane of 5 x 5 rows: windows that are filled, every other line and column, the squares around these, and rows before. */
 TEST(planes) {
     enum { SIDE = 5, ROWS = SIDE * SIDE, HALF = 3, N_OUT = 8 };

@@ -136,6 +136,8 @@ class Check(late_senses.Check):
         for n_ctx in 120, 256:  # parts of 6.4 and 16 seconds
             self.live_pieces(folder, long, {"n_ctx": n_ctx}, (12345, len(long)), None)
         self.live_pipe(folder, long)
+        if self.server:
+            self.live_server(folder)
         self.live_refused(folder)
         shutil.rmtree(folder)
 
@@ -196,6 +198,20 @@ class Check(late_senses.Check):
                 f.write(sound)
             want = subprocess.run([*words, path], capture_output=True).stdout
             self.tell(f"live: {len(sound)} bytes", done.returncode == 0 and said in done.stderr and done.stdout == want, f"{done.stderr}: {done.stdout!r}, not {want!r}")
+
+    def live_server(self, folder):
+        """What a stream gets while the text is written, of two parts, is the text; tokens that come at once may be one event."""
+        path = self.wav(late_senses.medium("sound", [320000]))
+        with Server([self.server, "-m", folder, "-np", "2", "-c", "256"]) as server:
+            where = "/v1/audio/transcriptions"
+            for temperature in "0", "1":
+                fields = {"response_format": "json", "temperature": temperature}
+                whole = self.posted(server, where, path, fields)
+                status, text = self.form(server, where, path, fields | {"stream": "true"})
+                events = [json.loads(x[6:]) for x in text.decode().split("\n\n") if x.startswith("data: ")]
+                deltas = [x["delta"] for x in events if x.get("type") == "transcript.text.delta"]
+                ok = status == 200 and "".join(deltas) == whole.get("text") == events[-1].get("text")
+                self.tell(f"live: llm-server, temperature {temperature}: a stream", ok and len(deltas) >= 2, f"{status}: {text}, not {whole}")
 
     def live_refused(self, folder):
         line = next(x for x in lines() if x["name"] == "voxtral")

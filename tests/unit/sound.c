@@ -484,6 +484,11 @@ TEST(raw_samples) {
         read_all(NULL, (llm_sound_params){.raw = LLM_SOUND_F32LE, .raw_rate = 22050}, NULL, &err),
         4);
     CHECK(memcmp(x, four_values, sizeof four_values) == 0);
+    w.n -= 3;
+    char note[256];
+    p = (llm_sound_params){.raw = LLM_SOUND_F32LE, .rate = 16000};
+    CHECK_INT(read_all(NULL, p, note, &err), 3);
+    CHECK_STR(note, "it ends in the middle of a sample");
 }
 
 /* A ramp of 16-bit samples, longer than any buffer. */

@@ -34,6 +34,7 @@ typedef struct speech_job {
     bool lacks_room;  /* for the text */
     bool has_begun;   /* a stream was */
     double last_sent; /* in a stream, in seconds */
+    size_t n_told;    /* bytes of the next piece, as add_piece writes it, that a stream has sent */
 } speech_job;
 
 static speech_job *job_of(turn *t) {
@@ -192,11 +193,16 @@ static bool add_text(speech_job *j, const char *s, size_t n) {
     return true;
 }
 
+/* How many bytes at the beginning of a piece add_piece leaves out. */
+static size_t skipped(const speech_job *j, const char *text) {
+    return (j->ask.api == SPEECH_INFERENCE || j->n_text == 0) && *text == ' ';
+}
+
 /* The text of whisper.cpp has a line for each piece; OpenAI's is that of the model, without the space at its beginning, and as a text ends
  * with a line break. */
 static bool add_piece(speech_job *j, const llm_speech *p) {
     const bool has_lines = j->ask.api == SPEECH_INFERENCE;
-    const size_t skip = (has_lines || j->n_text == 0) && *p->text == ' ';
+    const size_t skip = skipped(j, p->text);
     return add_text(j, p->text + skip, p->n - skip) && (!has_lines || add_text(j, "\n", 1));
 }
 
@@ -209,6 +215,16 @@ static size_t most_json(const llm_speech *p) {
     return n;
 }
 
+/* Sends what is written of a piece. */
+static bool on_said(void *user, const char *text, size_t n) {
+    speech_job *j = user;
+    const size_t skip = j->n_told == 0 ? skipped(j, text) : 0;
+    j->n_told += n - skip;
+    if (n > skip)
+        put_event(j, "delta", "delta", (ggl_str){text + skip, n - skip}, false);
+    return !j->lacks_room;
+}
+
 static bool on_piece(void *user, const llm_speech *p) {
     speech_job *j = user;
     const size_t before = j->n_text;
@@ -217,9 +233,11 @@ static bool on_piece(void *user, const llm_speech *p) {
                      !add_piece(j, p);
     if (j->lacks_room)
         return false;
-    if (j->ask.streams)
-        put_event(j, "delta", "delta", (ggl_str){j->text + before, j->n_text - before}, false);
-    else if (j->ask.format > SPEECH_TEXT)
+    const size_t told = before + j->n_told;
+    j->n_told = 0;
+    if (j->ask.streams && told < j->n_text)
+        put_event(j, "delta", "delta", (ggl_str){j->text + told, j->n_text - told}, false);
+    else if (!j->ask.streams && j->ask.format > SPEECH_TEXT)
         speech_text_piece(&j->out, p);
     j->lacks_room |= j->out.failed || !ggl_os_memory_stream_count(&j->written);
     return !j->lacks_room;
@@ -265,6 +283,7 @@ static void transcribe(turn *t) {
     s->hearing_thread = ggl_os_thread_number();
     llm_transcribe_params p = j->ask.how;
     p.each = on_piece;
+    p.said = j->ask.streams ? on_said : NULL;
     p.progress = on_progress;
     p.warn = on_warn;
     p.spoken = on_language;
