@@ -243,6 +243,8 @@ static const arg_hint hints[] = {
     {TRANSCRIBE, "--hallucination-silence-threshold", "silence is not skipped by the lengths of words; --no-speech-thold P leaves it out", HINT_REFUSED},
     {TRANSCRIBE, "-mc=0 --max-context=0 --condition-on-previous-text=False --condition-on-previous-text=false", "--no-context", HINT_SAME},
     {TRANSCRIBE, "-mc --max-context --condition-on-previous-text", "the model sees what half of its context holds; --no-context: nothing", HINT_REFUSED},
+    {TRANSCRIBE, "--stream --streaming", "--live", HINT_SAME},
+    {TRANSCRIBE, "--step --length --keep --capture", "--live - writes down a pipe word by word, of models that write while they hear; others write window by window", HINT_REFUSED},
     {TRANSCRIBE, "--task=translate", "--translate", HINT_SAME},
     {TRANSCRIBE, "--task=transcribe", "this is the default", HINT_NOTHING},
     {TRANSCRIBE, "--beams --num-beams", "--beam-size", HINT_SAME},

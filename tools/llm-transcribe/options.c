@@ -16,8 +16,7 @@ static const args_example examples[] = {
     {"llm-transcribe -m model.gguf -l de --translate talk.wav", "German speech, in English"},
     {"arecord -f S16_LE -r16000 | llm-transcribe -m model.gguf -",
      "what is said into the microphone, until ctrl-C"},
-    {"arecord -f S16_LE -r16000 | llm-transcribe -m Voxtral-Mini-4B-Realtime-2602 --live -",
-     "the same, word by word"},
+    {"arecord -f S16_LE -r16000 | llm-transcribe -m DIR --live -", "each word as it is heard"},
     {0}};
 
 const char *transcribe_options_raw(const options *o) {
