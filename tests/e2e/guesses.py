@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Layers of a model that guess ahead, as users of llm-cli have them: the same text as without, and messages where there are none.
+"""Layers and models that guess ahead, as users of llm-cli and llm-bench have them: the same text as without, and messages where there are none.
 
 guesses.py TOOLS    TOOLS: the folder of the programs"""
+import json
 import random
 import struct
 import sys
@@ -178,4 +179,54 @@ cli("-n", "4", "--draft", "", code=2, has="--draft: the value MODEL is empty")
 cli("-n", "4", "--draft", "--lookup", code=2, has="--lookup and --draft cannot be used together")
 cli("-n", "4", "--draft-max", "3", code=2, has="--draft-max needs --lookup or --draft")
 cli("-n", "4", "--draft", path("missing.gguf"), code=1, has="missing.gguf")
+
+# --- llm-bench: what they gain
+
+
+def bench(*args, file="none.gguf", **more):
+    """The first result of tests of one run without an unmeasured one, or what was printed if that is no JSON."""
+    usual = [x for flag, value in (("-r", "1"), ("-o", "json")) if flag not in args for x in (flag, value)]
+    out = run("llm-bench", "-m", file, "-t", "1", "--no-warmup", *usual, *args, **more)
+    return json.loads(out)[0] if out.startswith("[") else out
+
+
+put("fox.txt", b"the fox\n")
+put("dog.txt", b"a dog sat on")
+put("nothing.txt", b"\n")
+FOX = ("-n", "60", "-f", "fox.txt")
+for args, file, kind in ((("--draft", "head.gguf"), "none.gguf", "draft"), (("-md", "stays.gguf"), "none.gguf", "draft"), (("--draft", "block.gguf"), "none.gguf", "draft"),
+                         (("--draft", "turn.gguf", "--spec-type", "draft-dflash"), "none.gguf", "draft"), (("--draft",), "g.gguf", "own"), (("--draft",), "row.gguf", "own"),
+                         (("--draft", "mtp.gguf"), "lone.gguf", "draft"), (("--spec-type", "draft-mtp"), "g.gguf", "own"), (("--spec-type", "ngram-mod"), "none.gguf", "lookup")):
+    always = args if kind == "lookup" else (*args, "--draft-p-min", "0")
+    text, err = run_both("llm-cli", "-m", file, "-p", "the fox", "-n", "60", "--temp", "0", "-t", "1", "--guess-always", *always)
+    line = [line.split() for line in err.splitlines() if line.startswith("guesses")][0]
+    row = bench(*FOX, "--guess-always", *always, file=file)
+    check(row["guesses"] == kind and row["n_texts"] == 1 and row["n_texts_differ"] == 0, f"llm-bench {args}: what was measured", row)
+    check((row["n_guessed"], row["n_right"]) == (int(line[1]), int(line[3])), f"llm-bench {args}: other guesses than llm-cli's", line, row)
+    check(row["n_tokens"] <= 59 and abs(row["tokens_per_step"] - row["n_tokens"] / (row["n_tokens"] - row["n_right"])) < 1e-5, f"llm-bench {args}: tokens of a step", row)
+    check(abs(row["ratio"] - row["samples_ts"][0] / row["samples_plain_ts"][0]) < 1e-4, f"llm-bench {args}: the ratio", row)
+
+# A draft that knows: every guess is right, so that a step gives as many tokens as it guesses, and one.
+row = bench("-n", "25", "-f", "fox.txt", "--draft", "none.gguf", "--draft-p-min", "0", "--draft-max", "3", "--guess-always", "-ub", "8")
+check((row["n_tokens"], row["tokens_per_step"], row["share_right"], row["share_declined"]) == (24, 4, 1, 0), "a draft that knows", row)
+row = bench("-n", "8,9", "-f", "fox.txt", "-f", "dog.txt", "--lookup", "-r", "2")
+check(row["n_texts"] == 2 and row["n_gen"] == 8 and len(row["samples_plain_ts"]) == 2, "two texts", row)
+check(bench("-n", "8", "--lookup")["n_texts"] == 4, "the texts of the program")
+check("tokens_per_step" not in bench("-n", "8", "-p", "0"), "a test without guesses has columns of guesses")
+table = bench("-n", "8", "--draft", "head.gguf", "-o", "md")
+check("| tg8 draft " in table and "plain t/s" in table and "4 of 4 texts are the same with guesses as without" in table, "a table", table)
+check(all("tokens_per_step" in bench("-n", "8", "--lookup", "-o", form) for form in ("csv", "jsonl", "sql")), "other formats")
+old = bench("-n", "8", "--draft", "head.gguf", "-o", "jsonl")
+put("old.json", old.encode())
+check("tg8 draft" in run("llm-bench", "--compare", "old.json", "old.json"), "--compare")
+for code, words, args in ((2, "-md and -p cannot be used together: nothing is guessed of a prompt", ("-md", "head.gguf", "-p", "8")),
+                          (2, "--lookup and -pg cannot be used together", ("--lookup", "-pg", "4,4")), (2, "--lookup and -d cannot be used together: what stands before is a text", ("--lookup", "-d", "4")),
+                          (2, "--lookup and --sequences cannot be used together", ("--lookup", "--sequences", "1,2")), (2, "--lookup and --profile cannot be used together", ("--lookup", "--profile")),
+                          (2, "--draft guesses what is generated, and -n is 0", ("--draft", "head.gguf", "-n", "0")), (2, "-f is the text with which guesses are measured", ("-f", "fox.txt")),
+                          (2, "--draft-max needs --lookup or --draft", ("--draft-max", "3")), (2, "--lookup and --draft cannot be used together", ("--lookup", "--draft", "head.gguf")),
+                          (2, "'--spec-type foo': its values are none, ngram-simple", ("--spec-type", "foo")), (1, "-f nothing.txt: it is empty", ("--lookup", "-f", "nothing.txt")),
+                          (1, "missing.txt", ("--lookup", "-f", "missing.txt")), (1, "missing.gguf", ("--draft", "missing.gguf")),
+                          (1, "tg128 own: --draft without a model: foretelling: the model has no layers that guess", ("--draft",)),
+                          (1, "key tokenizer.ggml.mask_token_id is missing", ("--draft", "maskless.gguf"))):
+    run("llm-bench", "-m", "none.gguf", "-r", "1", *args, code=code, has=words)
 sys.exit(finish())

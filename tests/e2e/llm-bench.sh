@@ -236,6 +236,12 @@ printf '%s\n' 'arch llama' 'language 1' 'n = .embedding_length + 0 * .block_coun
 "$bench" --arch "$tmp/tiny.arch" "${quick[@]}" --ignore-key 'llama.*' --ignore-tensor '*' >/dev/null 2>"$tmp/err" || fail "--ignore: $(cat "$tmp/err")"
 [ "$(grep -c '^llm-bench: note: ignored at your request: [0-9]* keys llama.\*, [0-9]* tensors \*$' "$tmp/err")" = 1 ] || fail "--ignore: $(cat "$tmp/err")"
 
+# --- guesses: tests/e2e/guesses.py has more
+
+refuses 1 "another vocabulary: 1536 tokens, the model 2048" -n 4 -r 1 --draft "$source/tests/data/stories-gpt2.gguf"
+refuses 1 "the model sees a text whole, and writes none token by token" -m "$tmp/encoder.gguf" --lookup
+refuses 2 "-draft 8: this flag names the draft model" --draft 8
+
 # --- ops
 
 does ops --shape 256x32 --columns 6 --seconds 0.0001 --no-limits -o json --svg "$tmp/roof.svg"

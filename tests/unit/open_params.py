@@ -40,7 +40,7 @@ COMMON = {"type arch override split fit place strict draft lookup words adapter 
           "n_gpu_layers mmproj prompt_folder prompt_folder_size image_min_tokens image_max_tokens": "also members of what does it"}
 PROGRAMS = {"CLI": "llm-cli", "SERVER": "llm-server", "BENCH": "llm-bench", "IMATRIX": "llm-imatrix", "PERPLEXITY": "llm-perplexity", "EMBED": "llm-embed",
             "TRANSCRIBE": "llm-transcribe"}
-SETS = {"WRITES": "CLI SERVER", "SEES": "CLI SERVER EMBED", "MEASURES": "IMATRIX PERPLEXITY", "RUNS": "CLI SERVER IMATRIX PERPLEXITY EMBED",
+SETS = {"WRITES": "CLI SERVER", "GUESSES": "CLI SERVER BENCH", "SEES": "CLI SERVER EMBED", "MEASURES": "IMATRIX PERPLEXITY", "RUNS": "CLI SERVER IMATRIX PERPLEXITY EMBED",
         "LOADS": "CLI SERVER IMATRIX PERPLEXITY EMBED TRANSCRIBE BENCH"}
 
 

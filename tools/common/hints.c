@@ -377,8 +377,8 @@ static const arg_hint hints[] = {
     {WRITES, "--num-gpu --num-gpu-layers", "-ngl", HINT_SAME},
     {WRITES, "--repetition-penalty", "--repeat-penalty", HINT_SAME},
     {WRITES, "--lora-adapter --lora-path", "--lora", HINT_SAME},
-    {WRITES, "--draft-model", "--model-draft", HINT_SAME},
-    {WRITES, "--num-draft-tokens", "--draft-max", HINT_SAME},
+    {GUESSES, "--draft-model", "--model-draft", HINT_SAME},
+    {GUESSES, "--num-draft-tokens", "--draft-max", HINT_SAME},
     {WRITES, "--adapter-path", "--lora FILE applies an adapter; `llm-lora convert FOLDER --base MODEL_FOLDER -o FILE` makes one of PEFT's folder", HINT_REFUSED},
     {WRITES, "--kv-bits --kv-group-size --quantized-kv-start", "-ctk q8_0 -ctv q8_0 makes the cache smaller", HINT_REFUSED},
     {WRITES, "--use-default-chat-template", "chat templates are always rendered", HINT_NOTHING},
@@ -391,36 +391,36 @@ static const arg_hint hints[] = {
     {WRITES, "--dtype --torch-dtype", "the file's types are used; llm-quantize IN OUT TYPE changes them", HINT_REFUSED},
     {WRITES, "--device-map", PLACED ", --fit as many as fit", HINT_REFUSED},
     {WRITES | CONVERT, "--trust-remote-code", "code beside a model is never run", HINT_NOTHING},
-    {WRITES, "--spec-draft-hf", "--hf-repo-draft", HINT_SAME},
-    {WRITES, "--spec-draft-model", "--model-draft", HINT_SAME},
-    {WRITES, "--spec-draft-n-max", "--draft-max", HINT_SAME},
-    {WRITES, "--spec-draft-n-min", "--draft-min", HINT_SAME},
-    {WRITES, "--spec-draft-p-min", "--draft-p-min", HINT_SAME},
-    {WRITES, "--spec-draft-device", "--device-draft", HINT_SAME},
-    {WRITES, "--spec-draft-ngl", "--n-gpu-layers-draft", HINT_SAME},
-    {WRITES, "--spec-default", "--lookup", HINT_SAME},
-    {WRITES, "--spec-type=*,*", "one of --lookup and --draft guesses, not several at once", HINT_REFUSED},
-    {WRITES, "--spec-type=none", "nothing is guessed unless --lookup or --model-draft is given", HINT_NOTHING},
-    {WRITES, "--spec-type=ngram-simple --spec-type=ngram-map-k --spec-type=ngram-map-k4v --spec-type=ngram-mod --spec-type=ngram-cache", "--lookup", HINT_SAME},
-    {WRITES, "--spec-type=draft-simple --spec-type=draft-eagle3 --spec-type=draft-dflash --spec-type=draft-dspark",
+    {GUESSES, "--spec-draft-hf", "--hf-repo-draft", HINT_SAME},
+    {GUESSES, "--spec-draft-model", "--model-draft", HINT_SAME},
+    {GUESSES, "--spec-draft-n-max", "--draft-max", HINT_SAME},
+    {GUESSES, "--spec-draft-n-min", "--draft-min", HINT_SAME},
+    {GUESSES, "--spec-draft-p-min", "--draft-p-min", HINT_SAME},
+    {GUESSES, "--spec-draft-device", "--device-draft", HINT_SAME},
+    {GUESSES, "--spec-draft-ngl", "--n-gpu-layers-draft", HINT_SAME},
+    {GUESSES, "--spec-default", "--lookup", HINT_SAME},
+    {GUESSES, "--spec-type=*,*", "one of --lookup and --draft guesses, not several at once", HINT_REFUSED},
+    {GUESSES, "--spec-type=none", "nothing is guessed unless --lookup or --model-draft is given", HINT_NOTHING},
+    {GUESSES, "--spec-type=ngram-simple --spec-type=ngram-map-k --spec-type=ngram-map-k4v --spec-type=ngram-mod --spec-type=ngram-cache", "--lookup", HINT_SAME},
+    {GUESSES, "--spec-type=draft-simple --spec-type=draft-eagle3 --spec-type=draft-dflash --spec-type=draft-dspark",
      "--model-draft MODEL guesses by a model", HINT_NOTHING},
-    {WRITES, "--spec-type=draft-mtp", "--draft", HINT_SAME},
-    {WRITES, "--spec-type --spec-type=*",
+    {GUESSES, "--spec-type=draft-mtp", "--draft", HINT_SAME},
+    {GUESSES, "--spec-type --spec-type=*",
      "its values are none, ngram-simple, ngram-map-k, ngram-map-k4v, ngram-mod, ngram-cache, draft-simple, draft-eagle3, draft-dflash, draft-dspark and "
      "draft-mtp; here --lookup guesses from the text, --model-draft MODEL by a model, --draft by layers of the model itself", HINT_REFUSED},
-    {WRITES, "--spec-draft-threads -td --threads-draft --spec-draft-threads-batch -tbd --threads-batch-draft "
+    {GUESSES, "--spec-draft-threads -td --threads-draft --spec-draft-threads-batch -tbd --threads-batch-draft "
      "--spec-draft-cpu-mask -Cd --cpu-mask-draft --spec-draft-cpu-range -Crd --cpu-range-draft "
      "--spec-draft-cpu-strict --cpu-strict-draft --spec-draft-prio --prio-draft "
      "--spec-draft-poll --poll-draft --spec-draft-cpu-mask-batch -Cbd --cpu-mask-batch-draft "
      "--spec-draft-cpu-strict-batch --cpu-strict-batch-draft --spec-draft-prio-batch "
      "--prio-batch-draft --spec-draft-poll-batch --poll-batch-draft", DRAFT_CPU, HINT_NOTHING_VALUE},
-    {WRITES, "--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft", DRAFT_KV, HINT_NOTHING_VALUE},
-    {WRITES, "--spec-draft-p-split --draft-p-split -ps --p-split", NO_BRANCH, HINT_NOTHING_VALUE},
-    {WRITES, "--spec-draft-backend-sampling --no-spec-draft-backend-sampling", CPU_SAMPLE, HINT_NOTHING},
-    {WRITES, "--spec-draft-override-tensor -otd --override-tensor-draft --spec-draft-cpu-moe -cmoed "
+    {GUESSES, "--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft", DRAFT_KV, HINT_NOTHING_VALUE},
+    {GUESSES, "--spec-draft-p-split --draft-p-split -ps --p-split", NO_BRANCH, HINT_NOTHING_VALUE},
+    {GUESSES, "--spec-draft-backend-sampling --no-spec-draft-backend-sampling", CPU_SAMPLE, HINT_NOTHING},
+    {GUESSES, "--spec-draft-override-tensor -otd --override-tensor-draft --spec-draft-cpu-moe -cmoed "
      "--cpu-moe-draft --spec-draft-n-cpu-moe --spec-draft-ncmoe -ncmoed --n-cpu-moe-draft",
      "--device-draft and --n-gpu-layers-draft set where the draft model runs", HINT_REFUSED},
-    {WRITES, "--spec-ngram-mod-n-min --spec-ngram-mod-n-max --spec-ngram-mod-n-match "
+    {GUESSES, "--spec-ngram-mod-n-min --spec-ngram-mod-n-max --spec-ngram-mod-n-match "
      "--spec-ngram-simple-size-n --spec-ngram-simple-size-m --spec-ngram-simple-min-hits "
      "--spec-ngram-map-k-size-n --spec-ngram-map-k-size-m --spec-ngram-map-k-min-hits "
      "--spec-ngram-map-k4v-size-n --spec-ngram-map-k4v-size-m --spec-ngram-map-k4v-min-hits "

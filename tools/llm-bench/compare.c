@@ -31,7 +31,7 @@ static double get_number(const json_value *v, const char *key, double fallback) 
 
 static const char *read_row(bench_result *r, const json_value *v) {
     const json_value *ts = llm_json_get_kind(v, "samples_ts", JSON_ARRAY);
-    char path[1024], k[16], w[16];
+    char path[1024], k[16], w[16], guesses[16];
     if (v->kind != JSON_OBJECT)
         return "is not an object";
     if (!llm_json_get(v, "model_type") || !ts || ts->n == 0)
@@ -51,6 +51,8 @@ static const char *read_row(bench_result *r, const json_value *v) {
                     .n_gen = (int64_t)get_number(v, "n_gen", 0),
                     .n_depth = (int64_t)get_number(v, "n_depth", 0),
                     .n_sequences = (int64_t)get_number(v, "n_sequences", 1)};
+    get_text(v, "guesses", guesses, sizeof guesses);
+    t.guesses = *guesses ? guesses : NULL;
     bench_test_text(&t, r->test, sizeof r->test);
     r->n_threads = get_number(v, "n_threads", 0);
     r->n_batch = get_number(v, "n_batch", 0);

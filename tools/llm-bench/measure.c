@@ -60,7 +60,7 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
     *how = open_options_opening(&o->open);
     how->path = of;
     how->params.user = (void *)(uintptr_t)of;
-    how->no_tokenizer = true;
+    how->no_tokenizer = !o->guesses;
     how->cancelled = NULL;
     const bool has_begun = st == GGL_OK && tool_loading_begin(of, how->params.type);
     if (st == GGL_OK)
@@ -164,7 +164,10 @@ static bool run_test(bench *b, size_t i) {
     b->row[b->n_rows++] = row;
     bench_report_row(&b->report, row);
     bench_report_row(&b->report_err, row);
-    return true;
+    if (row->guesses && row->guesses->n_differ > 0)
+        tool_error(TOOL, 1, "%s: %d of %d texts are others than without guesses", text,
+                   row->guesses->n_differ, row->guesses->n_texts);
+    return !row->guesses || row->guesses->n_differ == 0;
 }
 
 /* Returns how many characters name the layers of a placement at most: "cpu=99,vulkan0=99", or "vulkan0" if
@@ -269,7 +272,8 @@ static int run_and_compare(bench *b) {
 
 static int check_plot(const bench_options *o) {
     size_t n = o->models.n;
-    tool_path *paths = calloc(n + 4, sizeof *paths);
+    const size_t n_texts = o->texts.n;
+    tool_path *paths = calloc(n + n_texts + 5, sizeof *paths);
     if (!paths)
         return tool_error(TOOL, 1, "out of memory");
     int code = -1;
@@ -281,15 +285,21 @@ static int check_plot(const bench_options *o) {
     paths[n + 1] = (tool_path){"--compare", o->compare_old, .written = false};
     paths[n + 2] = (tool_path){"--compare", o->compare_new, .written = false};
     paths[n + 3] = (tool_path){"--plot", o->plot, .written = true};
-    code = code < 0 ? tool_check_paths(TOOL, paths, n + 4) : code;
+    paths[n + 4] =
+        (tool_path){"--draft", open_options_draft(&o->open), .needed = true, .model = true};
+    for (size_t i = 0; i < n_texts; i++)
+        paths[n + 5 + i] = (tool_path){"-f", o->texts.s[i], .needed = true};
+    code = code < 0 ? tool_check_paths(TOOL, paths, n + n_texts + 5) : code;
     free(paths);
     return code;
 }
 
-/* Downloads a model that was given by name. */
+/* Downloads a model that was given by name, and a draft. */
 static int get_model(bench_options *o) {
     const char *model = o->models.n > 0 ? o->models.s[0] : NULL;
-    const int code = tool_hub_get(TOOL, &o->open.hub, &model);
+    int code = tool_hub_get(TOOL, &o->open.hub, &model);
+    if (code < 0 && !o->open.how.params.draft)
+        code = tool_hub_get_draft(TOOL, &o->open.hub, &o->open.how.params.draft);
     if (code >= 0 || !o->open.hub.path[0])
         return code;
     o->models.s = calloc(1, sizeof *o->models.s); /* it was empty, or hub_get had refused */

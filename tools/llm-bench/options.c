@@ -130,6 +130,52 @@ static int check_compare(bench_options *o, const args_spec *spec) {
     return -1;
 }
 
+static bool has_positive(const bench_list *list) {
+    bool has = false;
+    for (size_t i = 0; i < list->n; i++)
+        has = has || list->v[i] > 0;
+    return has;
+}
+
+/* What guesses decides what is measured: generation alone, of texts, as tokens that were drawn at random cannot be guessed. */
+static int check_guesses(bench_options *o, bool prompt_given) {
+    const llm_open_params *p = &o->open.how.params;
+    const bool own = p->draft && !*p->draft;
+    o->guesses = own                                  ? "own"
+                 : p->draft || o->open.hub.repo_draft ? "draft"
+                 : p->lookup                          ? "lookup"
+                                                      : NULL;
+    if (!o->guesses)
+        return o->texts.n == 0
+                   ? -1
+                   : tool_error(TOOL, 2,
+                                "-f is the text with which guesses are measured: --draft or "
+                                "--lookup says what guesses");
+    if (!prompt_given && o->prompt.n > 0)
+        o->prompt.v[0] = 0;
+    const char *flag = o->open.typed[p->lookup                ? LLM_OPEN_lookup
+                                     : o->open.hub.repo_draft ? LLM_OPEN_draft_repo
+                                                              : LLM_OPEN_draft];
+    const struct {
+        bool given;
+        const char *other, *why;
+    } rows[] = {
+        {has_positive(&o->prompt), "-p", "nothing is guessed of a prompt"},
+        {o->pair.n > 0, "-pg", "nothing is guessed of a prompt"},
+        {has_positive(&o->depth), "-d", "what stands before is a text (-f FILE)"},
+        {o->sequences.n > 1 || o->sequences.v[0] > 1, "--sequences", "one text is written at once"},
+        {o->profile, "--profile", "it shows the steps of tests without guesses"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].given)
+            return tool_error(TOOL, 2, "%s and %s cannot be used together: %s", flag, rows[i].other,
+                              rows[i].why);
+    if (!has_positive(&o->gen))
+        return tool_error(TOOL, 2, "%s guesses what is generated, and -n is 0", flag);
+    o->no_limits = true;
+    return -1;
+}
+
 int bench_options_read(bench_options *o, int argc, char **argv, const args_command *commands) {
     static const char *const formats[] = {"md", "csv", "json", "jsonl", "sql", "none", NULL};
     *o = (bench_options){.open = open_options_default(),
@@ -188,6 +234,11 @@ int bench_options_read(bench_options *o, int argc, char **argv, const args_comma
         OPEN_ROWS(PLACE),
         OPEN_ROWS(MODEL),
         OPEN_ROWS(MACHINE),
+        {NULL, .help = "guesses: generation with them and without, in turns, of the same texts"},
+        OPEN_ROWS(SPEED),
+        {"-f --file", ARG_LIST, &o->texts, .value = "FILE",
+         .help = "with --draft or --lookup: continue the text of FILE; repeatable (default: four "
+                 "short texts; with a chat template four questions)"},
         {NULL, .help = "how"},
         {"-r --repetitions", ARG_INT, &o->reps, .value = "N",
          .help = "measure each test N times (default 5)", .min = 1, .max = BENCH_MAX_SAMPLES},
@@ -223,6 +274,7 @@ int bench_options_read(bench_options *o, int argc, char **argv, const args_comma
          "prompts of 512 tokens and 128 generated ones, with 4 and with 8 threads"},
         {"llm-bench -m model.gguf -o json -oe md",
          "results as JSON, and the table to read on standard error"},
+        {"llm-bench -m model.gguf --draft small.gguf", "what guesses of a smaller model gain"},
         {"llm-bench --compare old.json new.json", "which differences between two runs are real?"},
         {0}};
     arg_option options[OPEN_MOST_ROWS];
@@ -245,6 +297,7 @@ int bench_options_read(bench_options *o, int argc, char **argv, const args_comma
     code = code < 0 ? read_types("-ctk", &type_k, &o->type_k) : code;
     code = code < 0 ? read_types("-ctv", &type_v, &o->type_v) : code;
     code = code < 0 ? check_compare(o, &spec) : code;
+    code = code < 0 ? check_guesses(o, l[0].given.n > 0) : code;
     for (int i = 0; i < N_LISTED; i++)
         args_list_fini(&l[i].given);
     free(l[7].to->v);
@@ -266,6 +319,7 @@ void bench_options_fini(bench_options *o) {
         free(o->where[i].devices);
     free(o->where);
     args_list_fini(&o->models);
+    args_list_fini(&o->texts);
     open_options_fini(&o->open);
 }
 
@@ -338,7 +392,8 @@ bool bench_options_tests(const bench_options *o, bench_test **out, size_t *n) {
                             .n_ubatch = v[2] < v[1] ? v[2] : v[1],
                             .type_k = (int)v[3],
                             .type_v = (int)v[4],
-                            .n_depth = v[5]};
+                            .n_depth = v[5],
+                            .guesses = o->guesses};
             add_kinds(o, &all, t);
         }
     *out = all.t;

@@ -18,6 +18,7 @@ typedef enum bench_format {
 typedef struct bench_options {
     /* compare: OLD, or OLD and NEW, the latter as a positional argument */
     arg_list models, compare;
+    arg_list texts; /* files that are continued where guesses are measured */
     open_options open;
     bench_list prompt, gen, depth, threads, batch, ubatch, sequences, type_k, type_v;
     bool types_given; /* of the KV cache, by the user */
@@ -29,6 +30,7 @@ typedef struct bench_options {
     const char *compare_old, *compare_new, *alternation;
     double confidence, tolerance;
     int format, format_err; /* bench_format */
+    const char *guesses;    /* as bench_test */
     bool progress, no_warmup, no_limits, profile;
 } bench_options;
 

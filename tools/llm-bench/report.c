@@ -67,9 +67,14 @@ static void put_object(const bench_report *r, const bench_row *row, const char *
 
 /* --- sql -------------------------------------------------------------------------------------- */
 
-static void put_sql_table(FILE *out, const bench_field *f, int n) {
+/* Rows with guesses have more columns, so they have a table of their own. */
+static const char *sql_table(const bench_report *r) {
+    return r->o->guesses ? "llm_bench_guesses" : "llm_bench";
+}
+
+static void put_sql_table(FILE *out, const char *table, const bench_field *f, int n) {
     const char *separator = "";
-    fputs("CREATE TABLE IF NOT EXISTS llm_bench (", out);
+    fprintf(out, "CREATE TABLE IF NOT EXISTS %s (", table);
     for (int i = 0; i < n; i++)
         if (!bench_is_list(&f[i])) {
             fprintf(out, "%s\n  %s %s", separator, f[i].key,
@@ -81,9 +86,9 @@ static void put_sql_table(FILE *out, const bench_field *f, int n) {
     fputs("\n);\n\n", out);
 }
 
-static void put_sql(FILE *out, const bench_field *f, int n) {
+static void put_sql(FILE *out, const char *table, const bench_field *f, int n) {
     const char *separator = "";
-    fputs("INSERT INTO llm_bench (", out);
+    fprintf(out, "INSERT INTO %s (", table);
     for (int i = 0; i < n; i++)
         if (!bench_is_list(&f[i])) {
             fprintf(out, "%s%s", separator, f[i].key);
@@ -150,6 +155,14 @@ static bool several_ubatches(const bench_options *o) {
 
 static bool several_types(const bench_options *o) {
     return o->type_k.n > 1 || o->type_v.n > 1;
+}
+
+static bool guesses(const bench_options *o) {
+    return o->guesses != NULL;
+}
+
+static bool guesses_nothing(const bench_options *o) {
+    return !o->guesses;
 }
 
 static bool has_limits(const bench_options *o) {
@@ -232,6 +245,37 @@ static void text_of_first(const bench_row *r, char *buf, size_t size) {
         snprintf(buf, size, r->of_first < 999.5 ? "%.0f %%" : ">999%%", r->of_first);
 }
 
+static void text_plain(const bench_row *r, char *buf, size_t size) {
+    snprintf(buf, size, "%.*f", decimals(r), r->guesses->s_plain.median);
+}
+
+static void text_ratio(const bench_row *r, char *buf, size_t size) {
+    snprintf(buf, size, "%.2f", r->guesses->s_ratio.median);
+}
+
+static void text_ratio_spread(const bench_row *r, char *buf, size_t size) {
+    const bench_summary *s = &r->guesses->s_ratio;
+    snprintf(buf, size, "%.2f .. %.2f", s->q1, s->q3);
+}
+
+static void text_per_step(const bench_row *r, char *buf, size_t size) {
+    snprintf(buf, size, "%.2f", bench_guesses_per_step(r->guesses));
+}
+
+/* Writes a share of 1 as a percentage; nothing if it is not known. */
+static void put_share(double share, char *buf, size_t size) {
+    if (!isnan(share))
+        snprintf(buf, size, "%.0f %%", 100 * share);
+}
+
+static void text_right(const bench_row *r, char *buf, size_t size) {
+    put_share(bench_guesses_right(r->guesses), buf, size);
+}
+
+static void text_declined(const bench_row *r, char *buf, size_t size) {
+    put_share(bench_guesses_declined(r->guesses), buf, size);
+}
+
 static const column columns[] = {
     {"backend", -7, several_backends, text_backend},
     {"ngl", 3, several_layers, text_layers},
@@ -240,10 +284,16 @@ static const column columns[] = {
     {"ubat", 4, several_ubatches, text_ubatch},
     {"cache", -7, several_types, text_types},
     {"test", -11, always, text_test},
+    {"plain t/s", 9, guesses, text_plain},
     {"t/s", 7, always, text_ts},
-    {"quartiles", 16, always, text_spread},
-    {"GB/s", 5, always, text_gb},
-    {"GMAC/s", 6, always, text_gmac},
+    {"quartiles", 16, guesses_nothing, text_spread},
+    {"GB/s", 5, guesses_nothing, text_gb},
+    {"GMAC/s", 6, guesses_nothing, text_gmac},
+    {"ratio", 5, guesses, text_ratio},
+    {"quartiles", 12, guesses, text_ratio_spread},
+    {"per step", 8, guesses, text_per_step},
+    {"right", 5, guesses, text_right},
+    {"unused", 6, guesses, text_declined},
     {"limit", 5, has_limits, text_percent},
     {"of first", 8, several_models, text_of_first},
 };
@@ -271,7 +321,8 @@ static int test_width(const bench_options *o) {
                                            : k == 1 ? largest(&o->gen)
                                                     : 0,
                                   .n_sequences = n_seq,
-                                  .n_depth = n_depth};
+                                  .n_depth = n_depth,
+                                  .guesses = o->guesses};
             const size_t n = strlen(bench_test_text(&t, text, sizeof text));
             widest = n > widest ? n : widest;
         }
@@ -420,8 +471,24 @@ static void put_md_profile(FILE *out, const bench_row *r, const bench_profile *p
     }
 }
 
+/* Says what the columns about guesses count, and whether the texts were the same. */
+static void put_md_guesses(FILE *out, bench_row *const *rows, size_t n) {
+    int n_texts = 0, n_differ = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_texts += rows[i]->guesses ? rows[i]->guesses->n_texts : 0;
+        n_differ += rows[i]->guesses ? rows[i]->guesses->n_differ : 0;
+    }
+    if (n_texts > 0)
+        fprintf(out,
+                "%d of %d texts are the same with guesses as without\n"
+                "per step: tokens; right: share of guesses that were; unused: steps without\n"
+                "guesses, as they would not have paid (--guess-always)\n",
+                n_texts - n_differ, n_texts);
+}
+
 static void put_md_end(const bench_report *r, bench_row *const *rows, size_t n) {
     fprintf(r->out, n ? "\n" : "");
+    put_md_guesses(r->out, rows, n);
     for (size_t i = 0; i < n; i++) {
         bool told = r->o->no_limits;
         for (size_t k = 0; k < i; k++)
@@ -471,8 +538,8 @@ void bench_report_row(bench_report *r, const bench_row *row) {
         break;
     case BENCH_SQL:
         if (r->n == 0)
-            put_sql_table(r->out, f, n);
-        put_sql(r->out, f, n);
+            put_sql_table(r->out, sql_table(r), f, n);
+        put_sql(r->out, sql_table(r), f, n);
         break;
     case BENCH_NONE:
         break;

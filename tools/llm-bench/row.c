@@ -17,7 +17,8 @@ const char *bench_test_text(const bench_test *t, char *buf, unsigned size) {
         snprintf(depth, sizeof depth, " @ d%" PRId64, t->n_depth);
     if (t->n_sequences > 1)
         snprintf(sequences, sizeof sequences, " x%" PRId64, t->n_sequences);
-    snprintf(buf, size, "%s%s%s%s", prompt, gen, sequences, depth);
+    snprintf(buf, size, "%s%s%s%s%s%s", prompt, gen, sequences, depth, t->guesses ? " " : "",
+             t->guesses ? t->guesses : "");
     return buf;
 }
 
@@ -32,7 +33,8 @@ bool bench_where_equal(const bench_where *a, const bench_where *b) {
 bool bench_test_alike(const bench_test *a, const bench_test *b) {
     return a->n_prompt == b->n_prompt && a->n_gen == b->n_gen && a->n_depth == b->n_depth &&
            a->n_batch == b->n_batch && a->n_ubatch == b->n_ubatch && a->n_threads == b->n_threads &&
-           a->n_sequences == b->n_sequences && a->type_k == b->type_k && a->type_v == b->type_v;
+           a->n_sequences == b->n_sequences && a->type_k == b->type_k && a->type_v == b->type_v &&
+           same_text(a->guesses, b->guesses);
 }
 
 bool bench_test_equal(const bench_test *a, const bench_test *b) {
@@ -42,6 +44,48 @@ bool bench_test_equal(const bench_test *a, const bench_test *b) {
 /* A value that is 0 if it is not known. */
 static bench_field known(const char *key, double x) {
     return bench_number(key, x > 0 ? x : NAN);
+}
+
+static double share(int64_t n, int64_t of) {
+    return of > 0 ? (double)n / (double)of : NAN;
+}
+
+double bench_guesses_per_step(const bench_guesses *g) {
+    return share(g->n_tokens, g->n_tokens - g->n_right);
+}
+
+double bench_guesses_right(const bench_guesses *g) {
+    return share(g->n_right, g->n_guessed);
+}
+
+double bench_guesses_declined(const bench_guesses *g) {
+    return share(g->n_declined, g->n_steps);
+}
+
+static int guess_fields(const bench_row *r, bench_field *out) {
+    const bench_guesses *g = r->guesses;
+    const bench_field fields[] = {
+        bench_text("guesses", r->test.guesses),
+        bench_text("draft_filename", g->draft),
+        bench_number("plain_avg_ts", g->s_plain.mean),
+        bench_number("plain_median_ts", g->s_plain.median),
+        bench_number("ratio", g->s_ratio.median),
+        bench_number("q1_ratio", g->s_ratio.q1),
+        bench_number("q3_ratio", g->s_ratio.q3),
+        bench_number("tokens_per_step", bench_guesses_per_step(g)),
+        bench_whole("n_tokens", (double)g->n_tokens),
+        bench_whole("n_guessed", (double)g->n_guessed),
+        bench_whole("n_right", (double)g->n_right),
+        bench_number("share_right", bench_guesses_right(g)),
+        bench_number("share_declined", bench_guesses_declined(g)),
+        bench_whole("n_texts", g->n_texts),
+        bench_whole("n_texts_differ", g->n_differ),
+        bench_numbers("samples_plain_ts", g->plain, r->n),
+    };
+    const int n = (int)(sizeof fields / sizeof *fields);
+    for (int i = 0; i < n; i++)
+        out[i] = fields[i];
+    return n;
 }
 
 int bench_row_fields(const bench_row *r, bench_field out[BENCH_MAX_FIELDS]) {
@@ -95,5 +139,5 @@ int bench_row_fields(const bench_row *r, bench_field out[BENCH_MAX_FIELDS]) {
     int n = (int)(sizeof fields / sizeof *fields);
     for (int i = 0; i < n; i++)
         out[i] = fields[i];
-    return n;
+    return r->guesses ? n + guess_fields(r, out + n) : n;
 }

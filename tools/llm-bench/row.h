@@ -22,7 +22,19 @@ typedef struct bench_test { /* one combination of the command line's values */
     int64_t n_prompt, n_gen, n_depth, n_batch, n_ubatch, n_threads, n_sequences;
     int type_k, type_v; /* ggl_type */
     const bench_where *where;
+    const char *guesses; /* what guesses: "draft", "own" or "lookup"; NULL: nothing */
 } bench_test;
+
+/* Generation with guesses, beside the same without. The row's samples are those with guesses. */
+typedef struct bench_guesses {
+    const char *draft;                                         /* path; "": there is none */
+    double plain[BENCH_MAX_SAMPLES], ratio[BENCH_MAX_SAMPLES]; /* tokens per second; its gain */
+    bench_summary s_plain, s_ratio;
+    int64_t n_tokens, n_guessed,
+        n_right; /* of all texts in all runs; n_tokens without the first of each text */
+    int64_t n_steps, n_declined; /* in which guesses were asked for; in which they did not pay */
+    int n_texts, n_differ;       /* texts of a run; those that are not the same without guesses */
+} bench_guesses;
 
 typedef struct bench_row {
     bench_test test;
@@ -42,21 +54,27 @@ typedef struct bench_row {
      * multiply-adds of a prompt; 0: not known. */
     double of_first;
     double peak_memory, load_ns, first_token_ns;
+    bench_guesses *guesses; /* NULL: nothing guesses */
     bench_profile *profile; /* [2]: of the prompt and of generation; NULL: not requested */
 } bench_row;
 
-enum { BENCH_MAX_FIELDS = 64 };
+enum { BENCH_MAX_FIELDS = 80 };
 
 /* Writes the fields, which borrow from the row; returns how many. Keys that llama-bench also has
  * get its names. */
 int bench_row_fields(const bench_row *r, bench_field out[BENCH_MAX_FIELDS]);
+/* Tokens of a step of the model, one of which is its own; the share of guesses that were used; the share of steps without guesses, because they did
+ * not pay. NaN: there were none. */
+double bench_guesses_per_step(const bench_guesses *g);
+double bench_guesses_right(const bench_guesses *g);
+double bench_guesses_declined(const bench_guesses *g);
 /* True if the devices and the split are the same; -ngl may differ. */
 bool bench_where_equal(const bench_where *a, const bench_where *b);
 /* True if all numbers and the model are the same; the placement may differ. */
 bool bench_test_equal(const bench_test *a, const bench_test *b);
 /* True if all numbers are the same; the model and the placement may differ. */
 bool bench_test_alike(const bench_test *a, const bench_test *b);
-/* Writes "pp512", "tg128 @ d4096", "pp512+tg128" or "tg64 x4"; returns buf. */
+/* Writes "pp512", "tg128 @ d4096", "pp512+tg128", "tg64 x4" or "tg128 draft"; returns buf. */
 const char *bench_test_text(const bench_test *t, char *buf, unsigned size);
 
 #endif

@@ -13,6 +13,7 @@
 #include "ggl/backends.h"
 #include "ggl/internal/os_clock.h"
 #include "ggl/internal/sched.h"
+#include "guesses.h"
 #include "llm/internal/session.h"
 #include "texts.h"
 
@@ -29,7 +30,8 @@ typedef struct stage {
     void *snapshot[MAX_SEQUENCES];
     size_t snapshot_size[MAX_SEQUENCES];
     bench_collector *collector;
-    double *eval_ns; /* for prompts and generation, if they are timed separately */
+    bench_pair *pair; /* generates with guesses and without; NULL: nothing guesses */
+    double *eval_ns;  /* for prompts and generation, if they are timed separately */
 } stage;
 
 /* --- setting up ------------------------------------------------------------------------------- */
@@ -47,6 +49,7 @@ static void fill_tokens(stage *g, int64_t n_vocab) {
 static ggl_status stage_fini(stage *g, ggl_status st, ggl_error *err) {
     for (int i = 0; i < MAX_SEQUENCES; i++)
         ggl_free(g->snapshot[i]);
+    bench_pair_close(g->pair);
     const ggl_status closed =
         llm_context_return(g->ctx, LLM_OPENED_MODEL, st == GGL_OK ? err : NULL);
     free(g->token);
@@ -60,7 +63,8 @@ llm_opening bench_opening(bench_options *o, const bench_where *w) {
     how.params.split = w->split;
     how.n_gpu_layers_given = w->n_gpu_layers >= 0;
     how.params.n_gpu_layers = how.n_gpu_layers_given ? w->n_gpu_layers : 0;
-    how.no_tokenizer = how.no_advice = true;
+    how.no_tokenizer = !o->guesses;
+    how.no_advice = true;
     how.placement_note = how.measured = NULL;
     how.placed = NULL;
     how.cancelled = NULL;
@@ -85,6 +89,13 @@ static void set_session(llm_opening *how, const bench_setup *s, const bench_test
     bench_texts_session(how, llm_model_arch(llm_opened_model(s->ctx)), t);
 }
 
+/* Says once what the session left out. */
+static void print_notes(const bench_setup *s) {
+    if (!*s->noted)
+        tool_print_notes(llm_session_notes(llm_opened_session(s->ctx)));
+    *s->noted = true;
+}
+
 static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t,
                              bench_collector *collector, ggl_error *err) {
     *g = (stage){.t = t, .ctx = s->ctx, .collector = collector};
@@ -95,15 +106,19 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     o.profile = collector ? bench_collect : NULL;
     o.profile_ctx = collector;
     set_session(&o, s, t);
+    if (t->guesses) {
+        const ggl_status opened = bench_pair_open(&g->pair, g->ctx, &o, s->o, t, err);
+        if (opened == GGL_OK)
+            print_notes(s);
+        return opened;
+    }
     ggl_status st = llm_context_open(g->ctx, &o, LLM_OPENED_ADAPTERS, err);
     if (st != GGL_OK && llm_opened_step(g->ctx) == LLM_OPENED_ADAPTERS - 1)
         (void)adapters_within(&s->o->open.adapters, llm_opened_n_adapters(g->ctx), st, err);
     if (st == GGL_OK)
         st = llm_context_open(g->ctx, &o, LLM_OPENED_SESSION, err);
-    if (st == GGL_OK && !*s->noted) {
-        tool_print_notes(llm_session_notes(llm_opened_session(g->ctx)));
-        *s->noted = true;
-    }
+    if (st == GGL_OK)
+        print_notes(s);
     if (st == GGL_OK)
         st = llm_context_open(g->ctx, &o, LLM_OPENED_WEIGHTS, err);
     if (st != GGL_OK)
@@ -336,6 +351,8 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
     snprintf(row->model_type, sizeof row->model_type, "%s", c.type);
     row->model_size = c.size;
     row->n_params = c.n_params;
+    if (row->guesses) /* several tokens in a step, and another model beside this one */
+        return GGL_OK;
     if (t->n_gen == 0) {
         const double n = (double)(t->n_prompt * t->n_sequences),
                      evals = (double)((t->n_prompt + t->n_batch - 1) / t->n_batch * t->n_sequences);
@@ -451,7 +468,7 @@ ggl_status bench_run(bench_row *row, const bench_row **equal, const bench_setup 
         *equal = equal_row(row, s);
         if (*equal)
             return stage_fini(&g, st, err);
-        st = take_samples(&g, row, s->o, err);
+        st = g.pair ? bench_pair_run(g.pair, row, s->o, err) : take_samples(&g, row, s->o, err);
     }
     row->peak_memory = (double)bench_peak_memory();
     if (st == GGL_OK) {
@@ -465,7 +482,9 @@ ggl_status bench_run(bench_row *row, const bench_row **equal, const bench_setup 
 void bench_row_free(bench_row *row) {
     for (int i = 0; row && row->profile && i < 2; i++)
         bench_profile_fini(&row->profile[i]);
-    if (row)
+    if (row) {
         free(row->profile);
+        free(row->guesses);
+    }
     free(row);
 }
