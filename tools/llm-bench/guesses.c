@@ -199,20 +199,21 @@ static int64_t n_drawn(const llm_run_info *r) {
 }
 
 /* A run of all texts in both contexts. */
-typedef struct round {
+typedef struct turn {
     double seconds[N_SIDES], first_seconds; /* to the first token of all texts, with guesses */
     int64_t n[N_SIDES];                     /* tokens */
-} round_;
+} turn;
 
 static bool are_same(const written *a, const written *b) {
-    return a->ids.n == b->ids.n && memcmp(a->ids.id, b->ids.id, a->ids.n * sizeof *a->ids.id) == 0;
+    const size_t n = a->ids.n;
+    return n == b->ids.n && (n == 0 || memcmp(a->ids.id, b->ids.id, n * sizeof *a->ids.id) == 0);
 }
 
-/* number: of the round; rounds and texts differ in which context is the first. */
-static ggl_status run_round(const bench_pair *p, int number, round_ *r, bench_guesses *g,
-                            written w[N_SIDES], ggl_error *err) {
-    *r = (round_){.first_seconds = 0};
-    g->n_differ = 0;
+/* number: of the turn; turns and texts differ in which context is the first. */
+static ggl_status run_turn(const bench_pair *p, int number, turn *r, bench_guesses *g,
+                           written w[N_SIDES], ggl_error *err) {
+    int n_differ = 0;
+    *r = (turn){.first_seconds = 0};
     for (size_t i = 0; i < p->n_prompts; i++) {
         for (int k = 0; k < N_SIDES; k++) {
             const int side = (int)((size_t)(number + k) + i) % N_SIDES;
@@ -226,8 +227,9 @@ static ggl_status run_round(const bench_pair *p, int number, round_ *r, bench_gu
         r->first_seconds += w[GUESSING].run.prompt_seconds;
         g->n_guessed += w[GUESSING].run.n_guessed;
         g->n_right += w[GUESSING].run.n_right;
-        g->n_differ += !are_same(&w[PLAIN], &w[GUESSING]);
+        n_differ += !are_same(&w[PLAIN], &w[GUESSING]);
     }
+    g->n_differ = n_differ > g->n_differ ? n_differ : g->n_differ;
     g->n_tokens += r->n[GUESSING];
     if (r->n[PLAIN] > 0 && r->n[GUESSING] > 0)
         return GGL_OK;
@@ -236,26 +238,26 @@ static ggl_status run_round(const bench_pair *p, int number, round_ *r, bench_gu
                     "-f FILE gives it another");
 }
 
-static double rate(const round_ *r, int side) {
+static double rate(const turn *r, int side) {
     const double least = 1e-9;
     return (double)r->n[side] / (r->seconds[side] > least ? r->seconds[side] : least);
 }
 
-static ggl_status run_rounds(const bench_pair *p, bench_row *row, const bench_options *o,
-                             written w[N_SIDES], ggl_error *err) {
+static ggl_status run_turns(const bench_pair *p, bench_row *row, const bench_options *o,
+                            written w[N_SIDES], ggl_error *err) {
     bench_guesses *g = row->guesses;
     const llm_guessing *guessing = llm_opened_guessing(p->ctx[GUESSING]);
     double first[BENCH_MAX_SAMPLES];
     int64_t n_steps = 0, n_declined = 0;
-    round_ r;
+    turn r;
     ggl_status st = GGL_OK;
     if (!o->no_warmup)
-        st = run_round(p, 0, &r, g, w, err);
+        st = run_turn(p, 0, &r, g, w, err);
     g->n_tokens = g->n_guessed = g->n_right = 0;
     n_declined = llm_guessing_declined(guessing, &n_steps);
     for (int i = 0; i < o->reps && st == GGL_OK; i++) {
         (void)progress_share(NULL, (size_t)i, (size_t)o->reps);
-        st = run_round(p, i, &r, g, w, err);
+        st = run_turn(p, i, &r, g, w, err);
         row->ns[i] = r.seconds[GUESSING] * 1e9;
         row->ts[i] = rate(&r, GUESSING);
         g->plain[i] = rate(&r, PLAIN);
@@ -284,7 +286,7 @@ ggl_status bench_pair_run(bench_pair *p, bench_row *row, const bench_options *o,
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     row->guesses->draft = p->draft;
     row->guesses->n_texts = (int)p->n_prompts;
-    const ggl_status st = run_rounds(p, row, o, w, err);
+    const ggl_status st = run_turns(p, row, o, w, err);
     for (int side = 0; side < N_SIDES; side++)
         llm_tokens_fini(&w[side].ids);
     return st;
