@@ -104,7 +104,8 @@ ggl_status llm_hf_read_sentence_model(llm_hf_tokenizer *t, const char *path,
         s = llm_hf_no_memory(err);
     if (s != GGL_OK)
         return ggl_within(err, s, "%s", path);
-    llm_hf_set_ids(t);
+    if ((s = llm_hf_set_ids(t, err)) != GGL_OK)
+        return s;
     llm_hf_set_flags(t);
     t->add_space = t->pieces.add_space;
     const int64_t own[] = {[BOS] = t->pieces.bos,
@@ -151,7 +152,9 @@ static ggl_status set_specials_of_source(llm_hf_tokenizer *t, ggl_error *err) {
         if (s.n > 4 && memcmp(s.s, ">>", 2) == 0 && memcmp(s.s + s.n - 2, "<<", 2) == 0)
             t->type[id] = LLM_TOKEN_USER_DEFINED;
     }
-    llm_hf_set_ids(t);
+    const ggl_status s = llm_hf_set_ids(t, err);
+    if (s != GGL_OK)
+        return s;
     for (int i = 0; i < 3; i++) {
         int64_t *id = &t->id[own[i].k];
         *id = *id >= 0 ? *id : llm_hf_find_piece(t, own[i].name);

@@ -160,7 +160,8 @@ static ggl_status finish_reading(llm_hf_tokenizer *t, const char *path, ggl_stat
         s = llm_hf_set_pre(t, err);
     if (s != GGL_OK)
         return within_file(t, path, s, err);
-    llm_hf_set_ids(t);
+    if ((s = llm_hf_set_ids(t, err)) != GGL_OK)
+        return s;
     llm_hf_set_flags(t);
     if (t->tekken)
         llm_hf_set_tekken_ids(t);

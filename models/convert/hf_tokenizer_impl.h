@@ -79,7 +79,7 @@ struct llm_hf_tokenizer {
     ggl_str after;     /* special tokens behind those of a file of pieces, in the same way */
     int64_t first_language; /* beside a vocab.json: the id of the first one */
     int64_t n_cut;          /* tokens that were dropped */
-    const char *note[8];
+    const char *note[24];
     int n_note;
 };
 
@@ -162,8 +162,9 @@ GGL_NODISCARD ggl_status llm_hf_set_pre(llm_hf_tokenizer *t, ggl_error *err);
 /* Takes the next of some words, a space between, off *list. False: there are no more. */
 bool llm_hf_next_word(ggl_str *list, ggl_str *word);
 void llm_hf_set_flags(llm_hf_tokenizer *t); /* add_bos, add_eos and add_space */
-/* Sets t->id: tokenizer_config.json names the token, else config.json has its id or a list of ids. */
-void llm_hf_set_ids(llm_hf_tokenizer *t);
+/* Sets t->id: tokenizer_config.json names the token, else config.json has its id or a list of ids. Notes ids of config.json that
+ * are no tokens, and another token that begins texts. */
+GGL_NODISCARD ggl_status llm_hf_set_ids(llm_hf_tokenizer *t, ggl_error *err);
 /* Gives tokens that end a text the ids eos, eot and eom. Notes those left over. */
 GGL_NODISCARD ggl_status llm_hf_set_ends(llm_hf_tokenizer *t, ggl_error *err);
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "conversion.h"
 #include "hf_tokenizer_impl.h"
 #include "text/tokenizer_table.h"
 
@@ -148,18 +149,61 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
     t->add_space = t->bytes ? -1 : prepended || (space && !never);
 }
 
-void llm_hf_set_ids(llm_hf_tokenizer *t) {
+/* True if a value of a file is the id of a token. */
+static bool is_id(const llm_hf_tokenizer *t, const json_value *v) {
+    return v->kind == JSON_NUMBER && v->whole && v->number >= 0 && v->number < (double)t->n;
+}
+
+/* True if a value says that there is no such token: null, and the -1 of Llama's first folders. */
+static bool is_none(const json_value *v) {
+    return v->kind == JSON_NULL || (v->kind == JSON_NUMBER && v->number == -1);
+}
+
+/* Notes the first value, of one or a list, that is no token. */
+static ggl_status check_ids(llm_hf_tokenizer *t, const char *file, const char *name,
+                            const json_value *v, ggl_error *err) {
+    const json_value *item = v && v->kind == JSON_ARRAY ? v->item : v;
+    const size_t n = v && v->kind == JSON_ARRAY ? v->n : v != NULL;
+    char shown[120];
+    size_t i = 0;
+    while (i < n && (is_id(t, &item[i]) || is_none(&item[i])))
+        i++;
+    if (i == n)
+        return GGL_OK;
+    const char *text = ggl_arena_printf(
+        &t->arena, "%s: %s = %s is no token: there are %lld, from 0 on; it is left out", file, name,
+        llm_arch_json_text(&item[i], shown, sizeof shown), (long long)t->n);
+    return llm_hf_note(t, text) ? GGL_OK : llm_hf_no_memory(err);
+}
+
+/* Notes if config.json begins texts with another token than the tokenizer does. */
+static ggl_status check_begin(llm_hf_tokenizer *t, const json_value *id, ggl_error *err) {
+    const int64_t bos = t->id[BOS];
+    if (bos < 0 || !id || !is_id(t, id) || (int64_t)id->number == bos)
+        return GGL_OK;
+    const char *text = ggl_arena_printf(
+        &t->arena,
+        "config.json: bos_token_id = %lld, but tokenizer_config.json: bos_token = "
+        "'%.*s', which is %lld: the latter is taken",
+        (long long)id->number, llm_hf_shown(t->piece[bos]), t->piece[bos].s, (long long)bos);
+    return llm_hf_note(t, text) ? GGL_OK : llm_hf_no_memory(err);
+}
+
+ggl_status llm_hf_set_ids(llm_hf_tokenizer *t, ggl_error *err) {
     const json_value *config = t->config ? &t->config->root : NULL;
-    for (int k = 0; k < N_ID; k++) {
+    ggl_status s = GGL_OK;
+    for (int k = 0; k < N_ID && s == GGL_OK; k++) {
         const json_value *v = llm_json_get(config, specials[k].token),
                          *id = llm_json_get(t->model_config, specials[k].id);
         if (v && v->kind == JSON_OBJECT)
             v = llm_json_get(v, "content");
         t->id[k] = v && v->kind == JSON_STRING ? llm_hf_find_piece(t, json_str(v)) : -1;
+        s = check_ids(t, "config.json", specials[k].id, id, err);
         if (id && id->kind == JSON_ARRAY && id->n > 0)
             id = id->item;
-        if (t->id[k] < 0 && id && id->kind == JSON_NUMBER && id->whole && id->number >= 0 &&
-            id->number < (double)t->n)
+        if (s == GGL_OK && k == BOS)
+            s = check_begin(t, id, err);
+        if (t->id[k] < 0 && id && is_id(t, id))
             t->id[k] = (int64_t)id->number;
         /* vocab.json does not say which of its tokens are special: those that have a use are */
         if (t->id[k] >= 0 && t->vocab && t->type[t->id[k]] == LLM_TOKEN_NORMAL)
@@ -170,6 +214,7 @@ void llm_hf_set_ids(llm_hf_tokenizer *t) {
     t->id[EOS] = t->id[EOS] < 0 ? t->id[SEP] : t->id[EOS];
     if (!t->bytes && !t->words && t->id[UNK] >= 0)
         t->type[t->id[UNK]] = LLM_TOKEN_UNKNOWN;
+    return s;
 }
 
 /* Adds the ids of a number or list to end[], unless they are there or in t->id. Returns the new
@@ -178,8 +223,7 @@ static int add_ends(const llm_hf_tokenizer *t, const json_value *v, int64_t *end
     const json_value *item = v && v->kind == JSON_ARRAY ? v->item : v;
     const size_t n_item = v && v->kind == JSON_ARRAY ? v->n : v != NULL;
     for (size_t i = 0; i < n_item && i < MAX_ENDS; i++) {
-        bool known = item[i].kind != JSON_NUMBER || !item[i].whole || item[i].number < 0 ||
-                     item[i].number >= (double)t->n;
+        bool known = !is_id(t, &item[i]);
         for (int k = 0; !known && k < n; k++)
             known = end[k] == (int64_t)item[i].number;
         for (int k = 0; !known && k < N_ID; k++)
@@ -209,11 +253,15 @@ static bool is_eom(ggl_str piece) {
 /* GGUF has keys for three tokens that end a text: eos, eot (of a turn) and eom (of a message).
  * Assigns them first to tokens that readers do not recognize by name. Notes those left over. */
 ggl_status llm_hf_set_ends(llm_hf_tokenizer *t, ggl_error *err) {
+    const json_value *more =
+        llm_json_get(t->generation ? &t->generation->root : NULL, "eos_token_id");
     int64_t end[MAX_ENDS], left = -1;
     int n = add_ends(t, llm_json_get(t->model_config, "eos_token_id"), end, 0), n_left = 0,
         first = 0;
-    n = add_ends(t, llm_json_get(t->generation ? &t->generation->root : NULL, "eos_token_id"), end,
-                 n);
+    n = add_ends(t, more, end, n);
+    const ggl_status s = check_ids(t, "generation_config.json", "eos_token_id", more, err);
+    if (s != GGL_OK)
+        return s;
     if (t->id[EOS] < 0 && n > 0)
         t->id[EOS] = end[first++];
     for (int by_name = 0; by_name < 2; by_name++)

@@ -896,7 +896,10 @@ TEST(ends) {
         {"{'eos_token_id': [7, 8]}", "eot_token_id=3 eom_token_id=8", ""},
         {"{'eos_token_id': [4, 5, 6]}", "eot_token_id=3 eom_token_id=4",
          "'<stop>' also ends a text, but files have no key for it (2 such tokens)"},
-        {"{'eos_token_id': ['x', 99, -1, 2.5, null]}", "eot_token_id=3 eom_token_id=-", ""},
+        {"{'eos_token_id': [-1, null, 99, 'x', 2.5]}", "eot_token_id=3 eom_token_id=-",
+         "generation_config.json: eos_token_id = 99 is no token: there are 12, from 0 on"},
+        {"{'eos_token_id': ['x']}", "eot_token_id=3 eom_token_id=-",
+         "generation_config.json: eos_token_id = \"x\" is no token"},
     };
     REQUIRE(put_config(12));
     REQUIRE(put_text("tokenizer.json", twelve));
@@ -917,6 +920,52 @@ TEST(ends) {
     }
     REQUIRE(put_text("generation_config.json", "{"));
     is_refused("generation_config.json:1:2");
+}
+
+/* Ids of config.json that are no tokens are left out with a note, whether or not the tokenizer names the token, too. */
+TEST(ids_of_no_token) {
+    static const struct {
+        const char *ids, *tokenizer, *keys, *note;
+    } list[] = {
+        {"'eos_token_id': 12", "{}", "eos_token_id=-",
+         "config.json: eos_token_id = 12 is no token: there are 12, from 0 on; it is left out"},
+        {"'eos_token_id': 12", "{'eos_token': '<end>'}", "eos_token_id=4",
+         "config.json: eos_token_id = 12 is no token: there are 12"},
+        {"'eos_token_id': [4, 99]", "{'eos_token': '<end>'}", "eos_token_id=4",
+         "config.json: eos_token_id = 99 is no token"},
+        {"'bos_token_id': 5000000000", "{'bos_token': '<stop>'}", "bos_token_id=5",
+         "config.json: bos_token_id = 5000000000 is no token"},
+        {"'pad_token_id': -2", "{}", "padding_token_id=-",
+         "config.json: pad_token_id = -2 is no token"},
+        {"'pad_token_id': 1.5", "{}", "padding_token_id=-",
+         "config.json: pad_token_id = 1.5 is no token"},
+        {"'mask_token_id': 12, 'sep_token_id': 13", "{}", "mask_token_id=-",
+         "config.json: mask_token_id = 12 is no token"},
+        {"'pad_token_id': -1, 'eos_token_id': null, 'sep_token_id': 11", "{}",
+         "padding_token_id=- eos_token_id=11 seperator_token_id=11", NULL},
+        {"'bos_token_id': 5, 'pad_token_id': 5", "{'bos_token': '<end>', 'pad_token': '<end>'}",
+         "bos_token_id=4 padding_token_id=4",
+         "config.json: bos_token_id = 5, but tokenizer_config.json: bos_token = '<end>', which is "
+         "4: the latter is taken"},
+    };
+    REQUIRE(put_text("tokenizer.json", twelve));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "{'architectures': ['GPT2LMHeadModel'], 'vocab_size': 12, 'n_layer': 1, "
+                 "'n_positions': 8, 'n_embd': 8, 'n_head': 1, 'layer_norm_epsilon': 0.1, %s}",
+                 list[k].ids);
+        REQUIRE(put_text("config.json", text));
+        REQUIRE(put_text("tokenizer_config.json", list[k].tokenizer));
+        ggl_gguf *f = converted(list[k].keys);
+        if (!f)
+            continue;
+        if (list[k].note)
+            CHECK_HAS(notes, list[k].note);
+        else
+            CHECK(!strstr(notes, "_token_id"));
+        ggl_gguf_close(f);
+    }
 }
 
 /* Tokens that the model has no rows for. */
