@@ -113,6 +113,26 @@ def check_hints(tools, hints):
             check_words(tools, tool, names, text)
 
 
+def check_values(tools, hints):
+    """A message that lists the values of a flag has those of other programs, too, which the flag takes."""
+    values = {}
+    for tool, kind, names, _ in hints:
+        for name in names.split() if kind != "refused" and tools.has(tool) else []:
+            flag, _, value = name.partition("=")
+            if value:
+                values.setdefault((tool, flag), []).append(value)
+    n_listed = 0
+    for (tool, flag), taken in values.items():
+        text = tools.run(tool, flag, "wrong-value", "--version").stderr
+        listed = re.search(r"'wrong-value' is not one of ([^;\n]*)", text)
+        n_listed += bool(listed)
+        for value in taken if listed else []:
+            if value.lower() not in [v.lower() for v in listed[1].split(", ")]:
+                fail(f"{tool} {flag} takes {value}, which its message does not list: {text.strip()}")
+    if not n_listed:
+        fail("no flag with values of other programs lists its values")
+
+
 def check_environment(tools):
     """Variables of ollama's server are noted by the tool that serves."""
     for tool, noted in (("llm-server", True), ("llm-cli", False)):
@@ -162,6 +182,7 @@ def main():
     flags = read_flags()
     answers = check_flags(tools, flags)
     check_hints(tools, hints)
+    check_values(tools, hints)
     check_environment(tools)
     if not all(tools.has(t) for t in set(TOOL_OF.values())):
         print("a tool is not built; the page is not compared")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # No C source knows an architecture's name: they are texts in models/archs. no_names.sh SOURCE_DIR CC
 # Comments, which may contain examples, do not count, nor do the name of the program llama.cpp, its flag -opt, paths in the folder /opt, options of
-# programs as others define them (--beam-size, --reasoning-format=deepseek, draft-dflash), and the file qwen.tiktoken.
+# programs as others define them (--beam-size, the list of --reasoning-format, draft-dflash), and the file qwen.tiktoken.
 set -eu
 source=$1 cc=$2
 names=$(sed -n 's/^arch //p' "$source"/models/archs/*.arch | tr -d '",' | tr ' ' '\n' | sort -u | paste -sd '|')
@@ -12,7 +12,7 @@ names=$(sed -n 's/^arch //p' "$source"/models/archs/*.arch | tr -d '",' | tr ' '
 names_in() {
     local kind=$1
     shift
-    cat "$@" | "$cc" -fpreprocessed -dD -E -P -x c - 2>/dev/null | sed -E "s/llama\.cpp|\"qwen\.tiktoken\"//g; s|\"/opt/|\"/|g; s|\"-opt |\"|g; s/--[a-z-]+(=[a-z-]+)?|draft-[a-z0-9]+//g; ${kind:+s/\b$kind\b//g}" | grep -nwE "$names"
+    cat "$@" | "$cc" -fpreprocessed -dD -E -P -x c - 2>/dev/null | sed -E "s/llama\.cpp|\"qwen\.tiktoken\"|\"none\", \"deepseek\", \"deepseek-legacy\"//g; s|\"/opt/|\"/|g; s|\"-opt |\"|g; s/--[a-z-]+(=[a-z-]+)?|draft-[a-z0-9]+//g; ${kind:+s/\b$kind\b//g}" | grep -nwE "$names"
 }
 
 failed=0 files=()

@@ -487,6 +487,9 @@ TEST(reasoning_that_comes_back) {
                                                         "\"json_object\"}}, \"tools\": [{\"type\": "
                                                         "\"function\", \"name\": \"f\"}]}");
     CHECK(a && a->form == ASK_ANY && !a->tools);
+    refuses(&api_openai_chat, "{" HI ", \"reasoning_format\": \"deeper\"}",
+            "\"reasoning_format\" must be one of \"auto\", \"none\", \"deepseek\", "
+            "\"deepseek-legacy\"");
     refuses(&api_openai_responses, "{\"input\": \"a\", \"reasoning\": {\"summary\": \"long\"}}",
             "reasoning: \"summary\" must be \"auto\", \"concise\" or \"detailed\"");
     refuses(&api_openai_responses, "{\"input\": \"a\", \"reasoning\": {\"context\": \"x\"}}",

@@ -184,6 +184,24 @@ static int out_of_range(const args_spec *spec, const arg_option *o, const char *
     return wrong(spec->tool, "%.*s: %s is out of range", n_flag, flag, s);
 }
 
+/* Appends a value to a list. */
+static void list_value(char *list, size_t size, const char *s, size_t n) {
+    const size_t used = strlen(list);
+    snprintf(list + used, size - used, "%s%.*s", used > 0 ? ", " : "", (int)n, s);
+}
+
+/* Appends values that the flag takes because a hint says what they are here: --dtype=float16. */
+static void list_hinted(const args_spec *spec, const char *flag, size_t n_flag, char *list,
+                        size_t size) {
+    for (const arg_hint *h = NULL; (h = arg_next_hint(spec, h));) {
+        const char *names = h->names, *name;
+        size_t n;
+        while (h->kind != HINT_REFUSED && arg_next_name(&names, &name, &n))
+            if (n > n_flag && name[n_flag] == '=' && memcmp(name, flag, n_flag) == 0)
+                list_value(list, size, name + n_flag + 1, n - n_flag - 1);
+    }
+}
+
 static int no_choice(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
                      const char *s) {
     enum { MANY = 16 }; /* more than these are no help in a message */
@@ -197,10 +215,9 @@ static int no_choice(const args_spec *spec, const arg_option *o, const char *fla
                      near.best ? "; did you mean '" : "", near.best ? near.best : "",
                      near.best ? "'?" : "", o->no_choice ? near.best ? " " : "; " : "",
                      o->no_choice ? o->no_choice : "");
-    for (int i = 0; o->choices[i]; i++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", o->choices[i]);
-    }
+    for (int i = 0; o->choices[i]; i++)
+        list_value(known, sizeof known, o->choices[i], strlen(o->choices[i]));
+    list_hinted(spec, flag, (size_t)n_flag, known, sizeof known);
     return wrong(spec->tool, "%.*s: '%s' is not one of %s%s%s", n_flag, flag, s, known,
                  o->no_choice ? "; " : "", o->no_choice ? o->no_choice : "");
 }

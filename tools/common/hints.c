@@ -101,7 +101,6 @@ static const arg_hint hints[] = {
     {CLI, "--think", "--reasoning on or off", HINT_REFUSED},
     {CLI, "--reasoning-effort=default", "the chat template decides", HINT_NOTHING},
     {WRITES, "--reasoning-effort", "--chat-template-kwargs '{\"reasoning_effort\": \"high\"}', if the template has it", HINT_REFUSED},
-    {WRITES, "--reasoning-format=deepseek --reasoning-format=deepseek-legacy", "--reasoning-format=auto", HINT_SAME},
     {CLI, "--skip-chat-parsing", "--reasoning=show", HINT_SAME},
     {CLI, "--format=json", "--json-schema={}", HINT_SAME},
     {CLI, "--format", "--json-schema SCHEMA sets the form of the answer", HINT_REFUSED},

@@ -5,7 +5,7 @@
 #include "args.h"
 
 const char *const tool_reasoning_choices[] = {"on", "off", "auto", NULL};
-const char *const tool_reasoning_formats[] = {"auto", "none", NULL};
+const char *const tool_reasoning_formats[] = {TOOL_REASONING_FORMATS, NULL};
 
 static void note_bos(const llm_chat *chat, const char *tool) {
     const ggl_str bos = llm_chat_added_bos(chat);

@@ -7,6 +7,8 @@
 enum { TOOL_REASONING_ON, TOOL_REASONING_OFF, TOOL_REASONING_AUTO };
 extern const char *const tool_reasoning_choices[];
 
+/* Forms of answers that reason, as options and requests name them: those of llama.cpp behind TOOL_FORMAT_NONE are as auto. */
+#define TOOL_REASONING_FORMATS "auto", "none", "deepseek", "deepseek-legacy"
 enum { TOOL_FORMAT_AUTO, TOOL_FORMAT_NONE };
 extern const char *const tool_reasoning_formats[];
 

@@ -1,6 +1,7 @@
 /* OpenAI's /v1/chat/completions. */
 #include "api_openai.h"
 #include "api_openai_messages.h"
+#include "common/reasoning.h"
 #include "server.h"
 
 enum { MOST_CHOICES = 128 };
@@ -38,14 +39,17 @@ ggl_status openai_field_format(ask *a, const json_value *v, const server_facts *
 /* "none": reasoning and calls stay in the content. */
 static ggl_status read_reasoning_format(ask *a, const json_value *v, const server_facts *facts,
                                         ggl_error *err) {
+    static const char *const formats[] = {TOOL_REASONING_FORMATS, NULL};
     (void)facts;
-    const bool is_text = v->kind == JSON_STRING;
-    a->raw_marks = llm_json_is(v, "none");
-    /* llama.cpp's other values begin so, and mean the same here */
-    if (a->raw_marks || llm_json_is(v, "auto") ||
-        (is_text && v->n >= 4 && memcmp(v->s, "deep", 4) == 0))
-        return GGL_OK;
-    return wrong(err, "reasoning_format", "\"auto\" or \"none\"");
+    char known[256] = "one of";
+    a->raw_marks = llm_json_is(v, formats[TOOL_FORMAT_NONE]);
+    for (int k = 0; formats[k]; k++) {
+        const size_t n = strlen(known);
+        if (llm_json_is(v, formats[k]))
+            return GGL_OK;
+        snprintf(known + n, sizeof known - n, "%s \"%s\"", k > 0 ? "," : "", formats[k]);
+    }
+    return wrong(err, "reasoning_format", known);
 }
 
 static ggl_status is_object(ask *a, const json_value *v, const server_facts *facts,
