@@ -548,7 +548,9 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
 }
 
 static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
-    ggl_status s = llm_arch_convert_tensors(&c->conv, err);
+    ggl_status s = c->lora ? GGL_OK : settle(c, llm_converter_check_width(c, err), err);
+    if (s == GGL_OK)
+        s = llm_arch_convert_tensors(&c->conv, err);
     if (s == GGL_OK && !c->lora)
         s = llm_converter_make_modules(c, err);
     if (s == GGL_OK && c->lora)

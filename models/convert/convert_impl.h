@@ -100,6 +100,8 @@ GGL_NODISCARD ggl_status llm_converter_read_modules(llm_converter *c, ggl_error 
 /* The modules after the pooling that change more than the length, and whether the last one makes it 1. */
 int llm_converter_n_after(const llm_converter *c);
 bool llm_converter_normalizes(const llm_converter *c);
+/* Checks, when the keys are made, that the first module that says how long its vectors are takes those of the model. */
+GGL_NODISCARD ggl_status llm_converter_check_width(const llm_converter *c, ggl_error *err);
 /* Decides, when the section is known, whether its descriptor computes them, and adds those to c->config. */
 GGL_NODISCARD ggl_status llm_converter_place_modules(llm_converter *c, ggl_error *err);
 /* convert_sentence.c: adds their tensors to c->source, as modules.Dense_0.linear.weight or, of others, sentence.0.linear.weight. */

@@ -289,6 +289,68 @@ static ggl_status read_dense(llm_converter *c, st_module *m, const json_value *c
     return s == GGL_OK ? note_members(c, config, path, err) : s;
 }
 
+/* --- what the model makes --------------------------------------------------------------------- */
+
+/* Returns a number that the section has made for the key {arch}.NAME; 0: there is none. line: set to what makes it. */
+static int64_t converted_number(const llm_converter *c, const char *name, const arch_expr **line) {
+    char key[2 * ARCH_MAX_NAME];
+    snprintf(key, sizeof key, "%s.%s", c->conv.family, name);
+    const converted_key *k = llm_arch_converted_key(&c->conv, key);
+    const llm_arch_item *item =
+        k && k->key.type == LLM_ARCH_NUMBER && !k->key.is_list ? k->key.handle : NULL;
+    *line = k && k->line ? k->line->expr : NULL;
+    return item && item->number >= 1 && item->number <= INT32_MAX ? (int64_t)item->number : 0;
+}
+
+/* A value of config.json that is some number. */
+typedef struct number_search {
+    const json_value *config;
+    int64_t n;
+    char name[64]; /* "": not found */
+} number_search;
+
+static void try_name(void *ctx, arch_expr *e) {
+    number_search *found = ctx;
+    const char *name[1], *root = "";
+    if (found->name[0] || llm_arch_field_path(e, name, 1, &root) != 1 ||
+        strcmp(root, "config") != 0)
+        return;
+    const json_value *v = llm_json_get_kind(found->config, name[0], JSON_NUMBER);
+    if (v && v->number == (double)found->n)
+        snprintf(found->name, sizeof found->name, "%s", name[0]);
+}
+
+ggl_status llm_converter_check_width(const llm_converter *c, ggl_error *err) {
+    static const char *const widths[] = {"embedding_length", "embedding_length_out",
+                                         "word_embedding_length"};
+    const st_module *m = NULL;
+    const arch_expr *line = NULL, *of;
+    const int64_t n_parts = c->n_poolings > 1 ? c->n_poolings : 1;
+    int64_t width = 0, n;
+    for (int k = 0; k < c->n_after && !m; k++)
+        m = c->after[k].n_in > 0 ? &c->after[k] : NULL;
+    for (int k = 0; m && k < 3; k++) { /* a few models make rows of the latter */
+        if ((n = converted_number(c, widths[k], &of)) * n_parts == m->n_in)
+            return GGL_OK;
+        line = k == 0 ? of : line;
+        width = k == 0 ? n : width;
+    }
+    if (!m || width == 0)
+        return GGL_OK;
+    number_search found = {.config = &c->config->root, .n = width};
+    if (line)
+        llm_arch_walk_expr((arch_expr *)line, try_name, &found);
+    char parts[40] = "";
+    if (n_parts > 1)
+        snprintf(parts, sizeof parts, ", of %" PRId64 " poolings", n_parts);
+    return ggl_fail(err, GGL_FORMAT,
+                    "%s/%.*s/config.json: %s = %" PRId64 ", but the model's vectors have %" PRId64
+                    " numbers%s (%s = %" PRId64 " in config.json)",
+                    c->folder, (int)m->folder.n, m->folder.s,
+                    strcmp(m->kind, "dense") == 0 ? "in_features" : "dimension", m->n_in,
+                    width * n_parts, parts, found.name[0] ? found.name : widths[0], width);
+}
+
 /* The chain after the pooling. The last module, if it only makes vectors of length 1, is said by a key of its own. */
 static const st_module *last_module(const llm_converter *c) {
     return c->n_after > 0 ? &c->after[c->n_after - 1] : NULL;

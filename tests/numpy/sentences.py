@@ -178,7 +178,14 @@ def named(a, config, w):
         refused(a, folder, mine | {"2_Dense/model.safetensors": tensors | {"strange": drawn(3)}}, "2_Dense/model.safetensors: tensor strange: read by no line")
         refused(a, folder, mine | {"2_Dense/model.safetensors": tensors | {"linear.weight": tensors["linear.weight"] * np.float32(np.nan)}},
                 "NaN or infinite; it comes from linear.weight of 2_Dense/model.safetensors: the folder is damaged")
-    write(folder, {"2_Dense/config.json": own, "2_Dense/model.safetensors": tensors})
+        _, short, w_short, _ = dense(20, N_EMBD - 1, act, None)
+        short = {"2_Dense/config.json": short, "2_Dense/model.safetensors": w_short}
+        refused(a, folder, short, file + "in_features = 47, but the model's vectors have 48 numbers (hidden_size = 48 in config.json)")
+        refused(a, folder, {"1_Pooling/config.json": {"pooling_mode": ["cls", "max"]}}, file + "in_features = 47, but the model's vectors have 96 numbers, of 2 poolings (hidden_size = 48 in config.json)")
+        write(folder, {"1_Pooling/config.json": {"pooling_mode": "mean"}, "2_Dense/model.safetensors": tensors})
+    norm = {"modules.json": modules("Transformer", "Pooling", "LayerNorm", "Normalize"), "2_LayerNorm/config.json": {"dimension": 20}, "2_LayerNorm/model.safetensors": {"norm.weight": drawn(20), "norm.bias": drawn(20)}}
+    refused(a, folder, norm, "2_LayerNorm/config.json: dimension = 20, but the model's vectors have 48 numbers (hidden_size = 48 in config.json)")
+    write(folder, {"2_Dense/config.json": own, "2_Dense/model.safetensors": tensors, "modules.json": modules("Transformer", "Pooling", "Dense")})
     three = modules("Transformer", "Pooling", "Dense", "Dense")
     refused(a, folder, {"modules.json": three, "3_Dense/config.json": own | {"in_features": 21}}, "3_Dense/config.json: in_features = 21, but out_features in 2_Dense/config.json is 20")
     lacks = ": no such file: modules.json names the folder {}, which is a part of the model: download it beside the other files"
