@@ -6,6 +6,7 @@
 
 #include "convert_impl.h"
 #include "ggl/internal/text.h"
+#include "llm/internal/tokenizer.h"
 
 #define TOKENS "tokenizer.ggml.tokens"
 #define SIZE   "vocab_size"
@@ -108,6 +109,11 @@ ggl_status llm_converter_borrow_tokenizer(llm_converter *c, int64_t n_vocab, ggl
                         "it guesses for a model of %" PRId64 " tokens, and %s has %" PRIu64
                         ": it is for another model",
                         n_vocab, name, v->n);
+    llm_tokenizer *t; /* only to see that programs can open it */
+    const ggl_status s = llm_tokenizer_new(&t, c->params.target, err);
+    if (s != GGL_OK)
+        return ggl_within(err, s, "the tokenizer of the model that it guesses for, %s", name);
+    llm_tokenizer_free(t);
     c->borrows_tokenizer = true;
     return GGL_OK;
 }

@@ -521,6 +521,13 @@ def check_others(a):
     w["d2t"] = np.concatenate([[-1], draft.w["d2t"][1:]])
     write_folder(folder, draft.config, w)
     faults += refused(a, folder, draft.config, "tensor d2t: element 0 stands for the number -1", "--target", a.target)
+    write_folder(folder, draft.config, draft.w)
+    keys, tensors = gguf.read(a.target)
+    for key, x, words in (("bos_token_id", 999, " is 999, but there are 300 tokens"), ("token_type", [1, 1], ""), ("model", "mine", "")):
+        empty = {k: gguf.Typed(gguf.ARRAY, v, gguf.STRING) for k, v in keys.items() if v == []}
+        gguf.write(folder + ".target", {**keys, **empty, "tokenizer.ggml." + key: x}, tensors)
+        faults += refused(a, folder, draft.config, f"{folder}.target: tokenizer.ggml.{key}{words}", "--target", folder + ".target")
+    os.unlink(folder + ".target")
     for name in ("eagle3", "gemma4-assistant"):  # they would make a file that is refused beside each model
         one = next(d for d in DRAFTS if d.name == name)
         write_folder(folder, one.config, {k: x for k, x in one.w.items() if "embed_tokens" not in k})
