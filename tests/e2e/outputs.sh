@@ -194,9 +194,9 @@ for signal in INT TERM HUP; do
     [ -z "$(ls | grep tmp-)" ] || fail "SIG$signal leaves $(ls)"
     [ "$(tail -n 1 t2.json)" = ']' ] || fail "SIG$signal: the timeline is not complete"
 done
-# waiting to read standard input, and for the reader of a pipe
+# waiting to read standard input, for the reader of a pipe, and for the writer of one, which then writes nothing
 for signal in INT TERM; do
-    for how in stdin logits base; do
+    for how in stdin logits base prompt grammar lines empty; do
         mkfifo wait
         case $how in
         stdin)
@@ -204,10 +204,18 @@ for signal in INT TERM; do
             pid=$!
             exec 9>wait
             ;;
+        prompt) "$bin/llm-cli" -f wait -n 2 >out 2>err </dev/null & ;;
+        grammar) "$bin/llm-cli" --grammar-file wait -p x -n 2 >out 2>err </dev/null & ;;
+        lines) "$bin/llm-embed" -m builtin:stories -f wait >out 2>err </dev/null & ;;
+        empty)
+            "$bin/llm-cli" --grammar-file wait -p x -n 2 >out 2>err </dev/null &
+            pid=$!
+            exec 9>wait
+            ;;
         logits) "$bin/llm-cli" -p x -n 0 --logits wait >out 2>err </dev/null & ;;
         base) "$bin/llm-perplexity" -f text -c 64 --chunks 1 --kl-divergence-base wait >out 2>err </dev/null & ;;
         esac
-        [ $how = stdin ] || pid=$!
+        [ $how = stdin ] || [ $how = empty ] || pid=$!
         for ((i = 0, asleep = 0; i < 1000 && asleep < 10; i++)); do # it waits: asleep ten times in a row
             if [ "$(awk '/^State/ { print $2 }' /proc/$pid/status 2>/dev/null)" = S ]; then
                 asleep=$((asleep + 1))

@@ -136,12 +136,37 @@ static char *grow(char *data, const read_limit *limit, size_t *cap) {
     return grown;
 }
 
+/* True if a call was interrupted by a signal that does not end the program, as a change of the
+ * terminal's size: it is made again. */
+static bool was_interrupted(void) {
+    return errno == EINTR && !process_stopped;
+}
+
+FILE *tool_open_input(const char *path) {
+    FILE *f;
+    do /* that of a pipe waits for its writer */
+        f = ggl_os_fopen(path, "rb");
+    while (!f && was_interrupted());
+    return f;
+}
+
+/* Returns how many bytes were read, fewer than n at the end, or if reading fails. */
+static size_t read_some(FILE *f, char *to, size_t n) {
+    size_t got = fread(to, 1, n, f);
+    while (got < n && ferror(f) && was_interrupted()) {
+        clearerr(f);
+        got += fread(to + got, 1, n - got, f);
+    }
+    return got;
+}
+
 static char *read_file(const char *tool, const char *path, text_kind kind, size_t most,
                        size_t *size) {
     const bool is_stdin = strcmp(path, "-") == 0;
-    FILE *f = is_stdin ? stdin : ggl_os_fopen(path, "rb");
+    FILE *f = is_stdin ? stdin : tool_open_input(path);
     if (!f) {
-        tool_error_about(tool, 1, "%s: %s", path, strerror(errno));
+        if (!process_stopped)
+            tool_error_about(tool, 1, "%s: %s", path, strerror(errno));
         return NULL;
     }
     const read_limit limit = find_limit(f, most);
@@ -149,7 +174,7 @@ static char *read_file(const char *tool, const char *path, text_kind kind, size_
     bool ok = true;
     char *data = malloc(cap + 1);
     while (data && ok) {
-        n += fread(data + n, 1, cap - n, f);
+        n += read_some(f, data + n, cap - n);
         if (n < cap || n > limit.most)
             break;
         if (n == FIRST)

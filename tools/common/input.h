@@ -3,7 +3,10 @@
 #define TOOLS_INPUT_H
 
 #include <stddef.h>
+#include <stdio.h>
 
+/* Opens a file for reading. Of a pipe this waits for its writer. NULL: errno says why, or a signal ended that (process_stopped). */
+FILE *tool_open_input(const char *path);
 /* Returns all bytes of a file, or of stdin for "-", NUL-terminated; *size: their number. The
  * caller frees them. NULL: an error, reported on stderr, or a signal (process_stopped). A plain file that is larger than the memory
  * that is free is an error, and more than 2 GiB, or than that memory, of a pipe or a device. */

@@ -293,6 +293,8 @@ static int flush_all(const char *tool, int code) {
 }
 
 int tool_finish(const char *tool, int code) {
+    if (code == 1 && process_stopped) /* what failed was interrupted, as the reading of a pipe */
+        code = process_stop_code();
     code = flush_all(tool, code);
     hold_window();
     return code;

@@ -76,7 +76,7 @@ void tool_output_lost(int error);
 
 /* Flushes stdout at the end of main. Returns `code`, or 1 with a message if output was lost
  * (e.g. a full disk). A closed pipe gives no message, because the reader closed it on purpose,
- * but still 1. */
+ * but still 1. After a signal that ends the program (process_stopped), 1 becomes its code, 130 of Ctrl-C. */
 int tool_finish(const char *tool, int code);
 
 #endif

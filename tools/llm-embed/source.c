@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/input.h"
 #include "common/process.h"
 #include "common/user_text.h"
 #include "ggl/internal/alloc.h"
@@ -21,7 +22,9 @@ int source_open(source *s, const options *o) {
     }
     const bool is_stdin = strcmp(o->file, "-") == 0;
     s->path = is_stdin ? "stdin" : o->file;
-    s->file = is_stdin ? stdin : ggl_os_fopen(o->file, "rb");
+    s->file = is_stdin ? stdin : tool_open_input(o->file);
+    if (!s->file && process_stopped)
+        return process_stop_code();
     if (!s->file)
         return tool_error_about(TOOL, 1, "-f: %s: %s", s->path, strerror(errno));
     if (ggl_os_stat_fd(ggl_os_fileno(s->file), &st) && st.kind == OS_FILE)
