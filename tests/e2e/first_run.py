@@ -128,6 +128,7 @@ with Machine("apt-get") as m:
     # progress in a pipe: a line for every 10 %
     shown = [line.split(": ")[1].split(" ")[0] for line in err.splitlines() if line.startswith("building llm-cli")]
     check(shown == ["0", "12", "55", "100"], "progress in a pipe", err)
+    check("building llm-cli (some minutes): 0 %\nbuilding llm-cli: 12 %\n" in err, "how long it takes, in a pipe", err)
     # The second time, nothing is printed but by the program.
     code, out, err = m.run("-n", "1")
     check((code, out, err) == (0, "llm-cli: -n 1, in elsewhere\n", ""), "a second run", out + err)
@@ -238,7 +239,7 @@ with Machine("cc", "make", "cmake") as m:
     os.rename(m.clone, moved)
     m.clone = moved
     code, out, err = m.run()
-    check(code == 0 and "building llm-cli: 0 %" in err, "a moved clone", err)
+    check(code == 0 and "building llm-cli (some minutes): 0 %" in err, "a moved clone", err)
 
 # On another processor than that of the build, all kernels are built; on the same one, nothing is.
 FLAGS = {"amx_int8", "avx512_bf16", "avx512bw", "avx512_vnni", "avx_vnni"}
