@@ -50,7 +50,11 @@ VALUES |= {name: {} for name in ("GraniteSWAForCausalLM", "GraniteMoeSWAForCausa
 VALUES["GraniteSwitchForCausalLM"] = {"mamba_d_conv": 4, "mamba_expand": 2, "time_step_limit": [0.0, float("inf")], "normalization_function": "rmsnorm", "attention_bias": False}
 LIMITED = [({"time_step_limit": limit}, "steps that are limited") for limit in ([0.0, 0.5], [1e-3, float("inf")], [0.0, float("nan")])]
 HEADS = {str(l): {"head_dim": 24, "num_key_value_heads": 1} for l in (1, 3, 4)}
-REFUSED = {"Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"}, "attention to later tokens"), ({"per_layer_config": {**HEADS, "1": {"head_dim": 20}}}, "heads of other sizes"),
+TURNED = {"sliding_attention": {"rope_theta": 50.0, "rope_type": "default"}}
+REFUSED = {"Gemma4ForCausalLM": [({"rope_parameters": {**TURNED, "full_attention": {"rope_theta": 900.0, "rope_type": "default", "partial_rotary_factor": 0.5}}},
+                                  'config.json: rope_type = "default", partial_rotary_factor = 0.5'),
+                                 ({"rope_parameters": {**TURNED, "full_attention": {"rope_theta": 900.0, "rope_type": "default", "partial_rotary_factor": 0.5}}}, "rope_type is not proportional")],
+           "Gemma4ForCausalLM layers": [({"use_bidirectional_attention": "all"}, "attention to later tokens"), ({"per_layer_config": {**HEADS, "1": {"head_dim": 20}}}, "heads of other sizes"),
                                         ({"per_layer_config": {**HEADS, "1": {**HEADS["1"], "sliding_window": 7}}}, "per_layer_config.1.sliding_window")],
            "Step3p5ForCausalLM": [({"partial_rotary_factors": [1.0] * 4}, "half of it"), ({"partial_rotary_factors": None, "rope_theta": 900.0, "rope_scaling": None}, "half of it")],
            "Glm4MoeLiteForCausalLM": [({"rope_interleave": False}, "rotates neighbours")],

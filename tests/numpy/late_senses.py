@@ -386,6 +386,8 @@ class Check:
             wrong += [("size", x) for x in (7, {"height": 7, "width": 7})] if rule else []
             wanted = [({key: x}, {}, f"preprocessor_config.json: {key}{'.height = 7' if isinstance(x, dict) else f' = {json.dumps(x)}'}") for key, x in wrong]
             wanted += [({"size": {"longest_edge": 32}}, {}, "preprocessor_config.json: size.longest_edge = 32: ")] * (rule == "side")
+            if "max_height" in (line["processor"].get("size") or {}):
+                wanted += [({"size": {"max_height": 7, "max_width": 7}}, {}, "preprocessor_config.json: size.max_height = 7")]
             side = line["config"].get("vision_config", {}).get("image_size")
             if rule == "side":
                 folder = self.write_folder({**line, "processor": {**line["processor"], "size": side[0] if isinstance(side, list) else side}})
