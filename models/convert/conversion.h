@@ -127,6 +127,10 @@ int llm_arch_field_path(const arch_expr *e, const char **name, int most, const c
  * rope_parameters and rope_scaling; NULL ends the list. */
 const char *llm_arch_rope_key(const char *name, const char *const **outside);
 
+/* section_blame.c: writes "a.b = 3", the value of config.json that is x and that the line reads, to text; "" if there is none. */
+const char *llm_arch_convert_cause(const arch_conversion *c, const arch_expr *e, double x,
+                                   char *text, size_t size);
+
 /* The hooks of a conversion (arch_converter in compile/compile.h) that are not in section.c. */
 arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e);
 arch_value llm_arch_convert_has(arch_eval *ev, const arch_expr *e);

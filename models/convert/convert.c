@@ -532,6 +532,8 @@ static bool add_sizes(llm_converter *c) {
 static ggl_status open_keys(llm_converter *c, ggl_error *err) {
     ggl_status s = settle(c, llm_arch_convert_keys(&c->conv, err), err);
     if (s == GGL_OK)
+        s = settle(c, llm_convert_check_counts(&c->conv, err), err);
+    if (s == GGL_OK)
         s = settle(c, llm_arch_convert_check_keys(&c->conv, err), err);
     /* those are about the model, and an adapter is written without it */
     for (size_t i = 0; s == GGL_OK && !c->lora && i < c->conv.n_note; i++)

@@ -302,24 +302,6 @@ static int64_t converted_number(const llm_converter *c, const char *name, const 
     return item && item->number >= 1 && item->number <= INT32_MAX ? (int64_t)item->number : 0;
 }
 
-/* A value of config.json that is some number. */
-typedef struct number_search {
-    const json_value *config;
-    int64_t n;
-    char name[64]; /* "": not found */
-} number_search;
-
-static void try_name(void *ctx, arch_expr *e) {
-    number_search *found = ctx;
-    const char *name[1], *root = "";
-    if (found->name[0] || llm_arch_field_path(e, name, 1, &root) != 1 ||
-        strcmp(root, "config") != 0)
-        return;
-    const json_value *v = llm_json_get_kind(found->config, name[0], JSON_NUMBER);
-    if (v && v->number == (double)found->n)
-        snprintf(found->name, sizeof found->name, "%s", name[0]);
-}
-
 ggl_status llm_converter_check_width(const llm_converter *c, ggl_error *err) {
     static const char *const widths[] = {"embedding_length", "embedding_length_out",
                                          "word_embedding_length"};
@@ -337,18 +319,19 @@ ggl_status llm_converter_check_width(const llm_converter *c, ggl_error *err) {
     }
     if (!m || width == 0)
         return GGL_OK;
-    number_search found = {.config = &c->config->root, .n = width};
-    if (line)
-        llm_arch_walk_expr((arch_expr *)line, try_name, &found);
+    char said[300], otherwise[64];
+    snprintf(otherwise, sizeof otherwise, "%s = %" PRId64, widths[0], width);
+    const char *from =
+        line ? llm_arch_convert_cause(&c->conv, line, (double)width, said, sizeof said) : "";
     char parts[40] = "";
     if (n_parts > 1)
         snprintf(parts, sizeof parts, ", of %" PRId64 " poolings", n_parts);
     return ggl_fail(err, GGL_FORMAT,
                     "%s/%.*s/config.json: %s = %" PRId64 ", but the model's vectors have %" PRId64
-                    " numbers%s (%s = %" PRId64 " in config.json)",
+                    " numbers%s (%s in config.json)",
                     c->folder, (int)m->folder.n, m->folder.s,
                     strcmp(m->kind, "dense") == 0 ? "in_features" : "dimension", m->n_in,
-                    width * n_parts, parts, found.name[0] ? found.name : widths[0], width);
+                    width * n_parts, parts, from[0] ? from : otherwise);
 }
 
 /* The chain after the pooling. The last module, if it only makes vectors of length 1, is said by a key of its own. */

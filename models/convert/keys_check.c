@@ -57,6 +57,39 @@ static ggl_status check_tensor(const converted_tensor *t, ggl_error *err) {
     return GGL_OK;
 }
 
+/* True if a key counts what a model cannot lack, or cannot have less than none of. */
+static bool is_no_count(const char *name, double x) {
+    static const char *const needed[] = {"*.vocab_size", "*.context_length", "*.block_count",
+                                         "*.decoder_block_count", "*.embedding_length"};
+    static const char *const counts[] = {"*_count", "*_length", "*_size"};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (arch_match(needed[i], name, strlen(name)))
+            return x < 1;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (arch_match(counts[i], name, strlen(name)))
+            return x < 0;
+    return false;
+}
+
+ggl_status llm_convert_check_counts(arch_conversion *c, ggl_error *err) {
+    for (size_t i = 0; i < c->n_key; i++) {
+        const converted_key *k = &c->key[i];
+        const llm_arch_item *item = k->key.handle;
+        char said[300];
+        if (k->key.type != LLM_ARCH_NUMBER || k->key.is_list || !is_no_count(k->name, item->number))
+            continue;
+        const bool needed = is_no_count(k->name, 0);
+        (void)llm_arch_convert_cause(c, k->line->expr, item->number, said, sizeof said);
+        if (said[0] && c->config_path)
+            return ggl_fail(err, GGL_FORMAT,
+                            "%s: %s: at least %d is expected, as it becomes the key %s",
+                            c->config_path, said, needed, k->name);
+        return ggl_fail(err, GGL_FORMAT, "key %s is %.12g, but at least %d is expected", k->name,
+                        item->number, needed);
+    }
+    return GGL_OK;
+}
+
 ggl_status llm_convert_check_numbers(arch_conversion *c, ggl_error *err) {
     for (size_t i = 0; i < c->n_key + c->n_tensor; i++) {
         ggl_status s =

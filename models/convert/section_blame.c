@@ -92,6 +92,41 @@ bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, char *file, char 
     return true;
 }
 
+/* A value of config.json that a line reads, and that is some number. */
+typedef struct cause {
+    const arch_conversion *c;
+    double x;
+    char text[300]; /* "": not found */
+} cause;
+
+static void try_cause(void *ctx, arch_expr *e) {
+    enum { DEEPEST = 4 };
+    cause *found = ctx;
+    const char *name[DEEPEST], *root = "";
+    const int n = llm_arch_field_path(e, name, DEEPEST, &root);
+    if (found->text[0] || n < 1 || n > DEEPEST || strcmp(root, "config") != 0)
+        return;
+    const bool is_inner = llm_json_get(found->c->inner, name[0]) != NULL;
+    const json_value *v = is_inner ? found->c->inner : found->c->config;
+    for (int k = 0; v && k < n; k++)
+        v = llm_json_get(v, name[k]);
+    if (!v || v->kind != JSON_NUMBER || v->number != found->x)
+        return;
+    char path[200] = "";
+    if (append_within(found->c, e, path, sizeof path - ARCH_MAX_NAME))
+        strcat(path, ".");
+    append_path(e, 0, path, sizeof path);
+    snprintf(found->text, sizeof found->text, "%s = %.12g", path, found->x);
+}
+
+const char *llm_arch_convert_cause(const arch_conversion *c, const arch_expr *e, double x,
+                                   char *text, size_t size) {
+    cause found = {.c = c, .x = x};
+    llm_arch_walk_expr((arch_expr *)e, try_cause, &found);
+    snprintf(text, size, "%s", found.text);
+    return text;
+}
+
 void llm_arch_convert_walk(const arch_eval *ev, void (*visit)(void *ctx, arch_expr *e), void *ctx) {
     for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
         llm_arch_walk_expr(m->expr, visit, ctx);

@@ -142,6 +142,27 @@ TEST(unread_tensors) {
 }
 
 /* More groups than the message shows. */
+/* Counts that cannot be are named by the value of config.json that has them. */
+TEST(counts_of_nothing) {
+    static const struct {
+        int v, n_layer;
+        const char *says;
+    } list[] = {{3, 0,
+                 "config.json: num_hidden_layers = 0: at least 1 is expected, as it becomes "
+                 "the key t.block_count"},
+                {3, -1, "config.json: num_hidden_layers = -1: at least 1 is expected"},
+                {0, 1,
+                 "config.json: v = 0: at least 1 is expected, as it becomes the key "
+                 "t.vocab_size"},
+                {-7, 1, "config.json: v = -7: at least 1 is expected"}};
+    put_tensors(1, NULL, 0);
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        REQUIRE(put_config(list[i].v, list[i].n_layer, ""));
+        CHECK(!converts(NULL));
+        CHECK_HAS(err.msg, list[i].says);
+    }
+}
+
 TEST(many_unread_tensors) {
     static const char *const name[] = {"a.x", "b.x", "c.x", "d.x", "e.x", "f.x", "g.x"};
     REQUIRE(put_config(3, 2, ""));
