@@ -114,7 +114,7 @@ def eagle3(name, form):
                   "speculators_version": "0.1"}
     else:
         config = {"architectures": ["LlamaForCausalLM" if form == "llama" else "LlamaForCausalLMEagle3"], **layer, **own, "tie_word_embeddings": False}
-    if form == "sglang":
+    if form in ("sglang", "headless"):
         config |= {"eagle_config": {"eagle_aux_hidden_state_layer_ids": [1, 3, 4], "use_aux_hidden_state": True}, "draft_vocab_size": N_VOCAB, "hidden_size": WIDE}
         wide, some = WIDE, N_VOCAB
     draft = Draft(name, "eagle3", config, len(form), needs=form != "speculators")
@@ -125,7 +125,9 @@ def eagle3(name, form):
     w.matrix("lm_head.weight", some, wide)
     draft.tensors = {**layer_tensors(w, p, "blk.0.", {**LAYER, "hidden_norm": "attn_norm_2"}), "fc.weight": w["fc.weight"], "output_norm.weight": w["norm.weight"], "output.weight": w["lm_head.weight"],
                      "blk.0.attn_q.weight": pairs(w[p + "self_attn.q_proj.weight"], 4), "blk.0.attn_k.weight": pairs(w[p + "self_attn.k_proj.weight"], 2)}
-    if form != "sglang":  # which reads the model's embeddings, and scores all tokens
+    if form == "headless":  # it scores by the model's lm_head
+        w.pop("lm_head.weight"), draft.tensors.pop("output.weight")
+    if form not in ("sglang", "headless"):  # which read the model's embeddings, and scores all tokens
         w.matrix("embed_tokens.weight", N_VOCAB, wide)
         draft.tensors |= {"token_embd.weight": w["embed_tokens.weight"], "d2t": some_tokens(w, some, 3)}
     if form == "speculators":
@@ -139,6 +141,8 @@ def eagle3(name, form):
         ({"hidden_act": "gelu"}, 'hidden_act = "gelu"'), ({"num_hidden_layers": 2}, "num_hidden_layers = 2"), ({"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "rope_type"),
         ({"eagle_aux_hidden_state_layer_ids": [1, 2]}, "another number of layers"), ({"draft_vocab_size": 61}, "draft_vocab_size = 61"),
         ({"eagle_config": {"use_aux_hidden_state": False}}, "use_aux_hidden_state = false"), ({"eagle_config": {"eagle_aux_hidden_state_layer_ids": [3, 4, 5]}}, "read differently")])
+    if form == "headless":
+        draft.refused += [({"draft_vocab_size": 60}, "no lm_head of its own")]
     return draft
 
 
@@ -408,7 +412,7 @@ def dspark_deepseek4():
     return draft
 
 
-DRAFTS = [eagle3("eagle3", "angel"), eagle3("eagle3-speculators", "speculators"), eagle3("eagle3-llama", "llama"), eagle3("eagle3-sglang", "sglang"),
+DRAFTS = [eagle3("eagle3", "angel"), eagle3("eagle3-speculators", "speculators"), eagle3("eagle3-llama", "llama"), eagle3("eagle3-sglang", "sglang"), eagle3("eagle3-headless", "headless"),
           dflash(), dflash2(), dspark(), dspark_speculators(), gemma4_dspark(), muse_glimmer(),
           gemma4_assistant("gemma4-assistant", "new"), gemma4_assistant("gemma4-unified", "old"), dspark_deepseek4()]
 MODELS = {"llama": llama, "gemma4": gemma4, "deepseek4": deepseek4}
@@ -476,6 +480,12 @@ def check(a, draft):
         if lent:
             faults.append(f"{lent} are not the model's")
     by_file = guesses(a, file, out)
+    if draft.name == "eagle3-headless":  # as with the model's own as its own
+        write_folder(folder, draft.config, {**draft.w, "lm_head.weight": gguf.read(a.target)[1]["output.weight"]})
+        if not np.array_equal(by_file, guesses(a, folder, out)):
+            faults.append("it scores otherwise than by the model's lm_head")
+        os.unlink(folder + "/model.safetensors")
+        write_folder(folder, draft.config, draft.w)
     if not np.array_equal(by_file, guesses(a, folder, out)):
         faults.append("the folder guesses otherwise than its file")
     if draft.beside:
