@@ -388,14 +388,13 @@ static bool find_order(arch_eval *ev, const char *name, int64_t n, stored *s) {
 }
 
 bool llm_arch_rotate_weight(arch_eval *ev, const ggl_tensor *w, const char *name) {
-    static const char lent[] = "target:";
     struct arch_rotate *x = ev->rotate;
     if (!x)
         return true;
-    const bool is_named = x->other.src && strncmp(name, lent, strlen(lent)) == 0;
+    const bool is_named = x->other.src && llm_arch_is_of_target(name);
     const bool is_lent = is_named || (ev->src->is_lent && ev->src->is_lent(ev->src->ctx, name));
     stored s = {.r = is_lent ? &x->other : &x->own};
-    const char *own = is_named ? name + strlen(lent) : name;
+    const char *own = is_named ? name + strlen(LLM_ARCH_OF_TARGET) : name;
     if (!s.r->block)
         return true;
     s.forward = ggl_index_find(&s.r->index, s.r->name, (ggl_str){own, strlen(own)}) != SIZE_MAX;

@@ -76,13 +76,12 @@ llm_arch_source llm_arch_source_gguf(const ggl_gguf *file) {
 /* --- two files -------------------------------------------------------------------------------- */
 
 static bool find_in_two(void *ctx, llm_arch_tensor *t) {
-    static const char other[] = "target:";
     const llm_arch_two *x = ctx;
     const char *name = t->name;
-    if (strncmp(name, other, sizeof other - 1) != 0)
+    if (!llm_arch_is_of_target(name))
         return x->own.find_tensor(x->own.ctx, t) ||
                (strcmp(name, "token_embd.weight") == 0 && x->other.find_tensor(x->other.ctx, t));
-    t->name = name + (sizeof other - 1);
+    t->name = name + strlen(LLM_ARCH_OF_TARGET);
     const bool found = x->other.find_tensor(x->other.ctx, t);
     t->name = name;
     return found;

@@ -501,7 +501,7 @@ static void missing_source(arch_eval *ev, const arch_mapping *m, const char *nam
 /* True if a model that guesses for another one may read that one's tensor. */
 static bool is_lent(const arch_eval *ev, const char *name) {
     return llm_arch_is_draft(ev->arch) &&
-           (strncmp(name, "target:", 7) == 0 || strcmp(name, "token_embd.weight") == 0);
+           (llm_arch_is_of_target(name) || strcmp(name, "token_embd.weight") == 0);
 }
 
 /* Makes the recipe for a weight. NULL: its line gives none, or ev has an error. */

@@ -326,6 +326,8 @@ static bool find_tensor(void *ctx, llm_arch_tensor *t) {
         return false;
     t->type = GGL_F32;
     t->data = NULL;
+    if (llm_arch_is_of_target(t->name))
+        return true;
     for (size_t i = 0; i < m->n; i++)
         if (strcmp(m->tensor[i]->name, t->name) == 0)
             return true;

@@ -18,6 +18,8 @@
 #ifndef LLM_ARCH_H
 #define LLM_ARCH_H
 
+#include <string.h>
+
 #include "ggl/gguf.h"
 #include "ggl/graph.h"
 
@@ -137,6 +139,12 @@ GGL_INTERNAL_API llm_arch_source llm_arch_source_gguf(const ggl_gguf *file);
 
 /* True for a file whose weights are stored rotated: they are not the numbers that the model computes with, so that only models may read them. */
 bool llm_arch_is_file_rotated(const ggl_gguf *file);
+
+/* Begins the names of tensors that a draft reads from the model for which it guesses; its own file has none of these. */
+#define LLM_ARCH_OF_TARGET "target:"
+static inline bool llm_arch_is_of_target(const char *name) {
+    return strncmp(name, LLM_ARCH_OF_TARGET, sizeof LLM_ARCH_OF_TARGET - 1) == 0;
+}
 
 /* A model's file, and that of another model: for a token embedding that it lacks, and for tensors that it names "target:NAME". */
 typedef struct llm_arch_two {
