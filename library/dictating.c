@@ -181,6 +181,7 @@ ggl_status llm_dictate(llm_context *c, const char *path, const llm_transcribe_pa
     ggl_status st = open(&d, path, err);
     if (st == GGL_OK)
         st = p->live ? write_live(&d, err) : write_all(&d, err);
+    llm_dictation_stop(&d);
     llm_dictation_fini(&d);
     return st;
 }

@@ -8,10 +8,10 @@
 /* Begins the text of a part. */
 static ggl_status begin_part(dictation *d, ggl_error *err) {
     llm_sequence_params p;
-    ggl_status st = ear_flow_new(&d->flow, d->ear, d->n_most, err);
+    ggl_status st = llm_ear_flow_new(&d->flow, d->ear, d->n_most, err);
     d->n_heard = 0;
     if (st == GGL_OK)
-        st = llm_asking_prompt(&d->asking, ear_flow_mark(d->flow), &d->prompt, err);
+        st = llm_asking_prompt(&d->asking, llm_ear_flow_mark(d->flow), &d->prompt, err);
     if (st == GGL_OK)
         st = llm_dictation_ask(d, (double)d->n_most / (double)d->how->rate, &p, err);
     if (st == GGL_OK)
@@ -27,8 +27,8 @@ static ggl_status begin_part(dictation *d, ggl_error *err) {
 
 /* How many tokens may be drawn so far: each reads a row more, and none the last row of a sound. */
 static int64_t most_drawn(const dictation *d) {
-    const int64_t n = ear_flow_n_rows(d->flow) - (int64_t)d->prompt.n;
-    const bool more_will_come = !ear_flow_has_ended(d->flow) && d->how->trail >= d->how->unit;
+    const int64_t n = llm_ear_flow_n_rows(d->flow) - (int64_t)d->prompt.n;
+    const bool more_will_come = !llm_ear_flow_has_ended(d->flow) && d->how->trail >= d->how->unit;
     return more_will_come ? n + 1 : n;
 }
 
@@ -44,7 +44,7 @@ static ggl_status write_tokens(dictation *d, ggl_error *err) {
         if (st == GGL_OK && !d->is_over && llm_context_is_cancelled(d->c))
             st = ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
     }
-    if (st == GGL_OK && !d->is_over && ear_flow_has_ended(d->flow)) {
+    if (st == GGL_OK && !d->is_over && llm_ear_flow_has_ended(d->flow)) {
         llm_engine_cancel(d->c->engine, d->id);
         d->why =
             LLM_END_MAX; /* as of a text that knows from the first token on how many rows there are */
@@ -58,11 +58,11 @@ static ggl_status write_tokens(dictation *d, ggl_error *err) {
 static ggl_status hear(dictation *d, int64_t end, bool is_last, ggl_error *err) {
     ggl_status st = GGL_OK;
     while (st == GGL_OK && !d->is_over &&
-           (d->n_heard < end || (is_last && !ear_flow_has_ended(d->flow)))) {
+           (d->n_heard < end || (is_last && !llm_ear_flow_has_ended(d->flow)))) {
         const int64_t left = end - d->n_heard,
                       n = left < LLM_DICTATION_PIECE ? left : LLM_DICTATION_PIECE;
         const double begin = ggl_os_seconds();
-        st = ear_flow_hear(d->flow, d->sample + d->n_heard, n, is_last && n == left, err);
+        st = llm_ear_flow_hear(d->flow, d->sample + d->n_heard, n, is_last && n == left, err);
         d->n_heard += n;
         d->c->run.prompt_seconds += ggl_os_seconds() - begin;
         if (st == GGL_OK)
@@ -77,9 +77,16 @@ static ggl_status end_text(dictation *d, ggl_status st, ggl_error *err) {
         llm_engine_cancel(d->c->engine, d->id);
     st = llm_dictation_answered(d, st, err);
     const ggl_status erased = llm_context_erase(d->c, st == GGL_OK ? err : NULL);
-    ear_flow_free(d->flow);
+    llm_ear_flow_free(d->flow);
     d->flow = NULL;
     return st == GGL_OK ? erased : st;
+}
+
+void llm_dictation_stop(dictation *d) {
+    if (d->flow && !d->is_over)
+        llm_engine_cancel(d->c->engine, d->id);
+    if (d->flow)
+        (void)llm_context_erase(d->c, NULL);
 }
 
 ggl_status llm_dictation_go_on(dictation *d, ggl_error *err) {

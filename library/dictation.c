@@ -51,7 +51,7 @@ static ggl_status check(const dictation *d, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE,
                         "a sound that is written down while it comes cannot be searched for speech "
                         "before: leave out vad_model, or live");
-    const ggl_status st = d->p->live ? ear_flow_check(d->ear, err) : GGL_OK;
+    const ggl_status st = d->p->live ? llm_ear_flow_check(d->ear, err) : GGL_OK;
     if (st != GGL_OK)
         return st;
     return d->c->tokenizer ? llm_context_check_writes(d->c, false, err)
@@ -329,7 +329,7 @@ ggl_status llm_dictation_end_part(dictation *d, int64_t n, ggl_error *err) {
 void llm_dictation_fini(dictation *d) {
     if (d->is_drawing)
         llm_job_parts_fini(&d->parts);
-    ear_flow_free(d->flow);
+    llm_ear_flow_free(d->flow);
     llm_hearing_close(&d->h);
     llm_tokens_fini(&d->prompt);
     llm_tokens_fini(&d->ids);

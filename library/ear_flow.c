@@ -28,7 +28,7 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for a sound that comes piece by piece");
 }
 
-ggl_status ear_flow_check(const llm_eye *ear, ggl_error *err) {
+ggl_status llm_ear_flow_check(const llm_eye *ear, ggl_error *err) {
     const llm_arch_sound *how = llm_eye_sound(ear);
     const char *why =
         how->added == 0 ? "its rows do not stand beside the words, one for each"
@@ -79,7 +79,7 @@ static ggl_status add_silence(ear_flow *f, int64_t n, ggl_error *err) {
     return st;
 }
 
-ggl_status ear_flow_new(ear_flow **out, llm_eye *ear, int64_t n, ggl_error *err) {
+ggl_status llm_ear_flow_new(ear_flow **out, llm_eye *ear, int64_t n, ggl_error *err) {
     ear_flow *f = *out = ggl_calloc(1, sizeof *f);
     if (!f)
         return no_memory(err);
@@ -94,13 +94,13 @@ ggl_status ear_flow_new(ear_flow **out, llm_eye *ear, int64_t n, ggl_error *err)
     if (st == GGL_OK)
         st = add_silence(f, llm_eye_sound(ear)->lead, err);
     if (st != GGL_OK) {
-        ear_flow_free(f);
+        llm_ear_flow_free(f);
         *out = NULL;
     }
     return st;
 }
 
-void ear_flow_free(ear_flow *f) {
+void llm_ear_flow_free(ear_flow *f) {
     if (!f)
         return;
     llm_stages_end(f->ear->stages);
@@ -111,15 +111,15 @@ void ear_flow_free(ear_flow *f) {
     ggl_free(f);
 }
 
-const char *ear_flow_mark(const ear_flow *f) {
+const char *llm_ear_flow_mark(const ear_flow *f) {
     return f->mark;
 }
 
-int64_t ear_flow_n_rows(const ear_flow *f) {
+int64_t llm_ear_flow_n_rows(const ear_flow *f) {
     return f->n_rows;
 }
 
-bool ear_flow_has_ended(const ear_flow *f) {
+bool llm_ear_flow_has_ended(const ear_flow *f) {
     return f->has_ended;
 }
 
@@ -149,8 +149,8 @@ static ggl_status end_samples(ear_flow *f, ggl_error *err) {
     return st;
 }
 
-ggl_status ear_flow_hear(ear_flow *f, const float *sample, int64_t n, bool is_last,
-                         ggl_error *err) {
+ggl_status llm_ear_flow_hear(ear_flow *f, const float *sample, int64_t n, bool is_last,
+                             ggl_error *err) {
     ggl_status st = llm_mel_stream_add(f->mel, sample, n, err);
     if (st == GGL_OK && is_last)
         st = end_samples(f, err);

@@ -13,12 +13,8 @@ struct llm_live {
 };
 
 static void close(llm_context *c) {
-    dictation *d = &c->live->d;
-    if (d->flow && !d->is_over)
-        llm_engine_cancel(c->engine, d->id);
-    if (d->flow)
-        (void)llm_context_erase(c, NULL);
-    llm_dictation_fini(d);
+    llm_dictation_stop(&c->live->d);
+    llm_dictation_fini(&c->live->d);
     ggl_free(c->live);
     c->live = NULL;
 }
@@ -44,6 +40,8 @@ static ggl_status check(const llm_transcribe_params *p, ggl_error *err) {
 
 ggl_status llm_live_begin(llm_context *c, const llm_transcribe_params *params, int32_t *rate,
                           ggl_error *err) {
+    if (c->live && c->live->is_inside)
+        return ggl_fail(err, GGL_USAGE, "a callback of a sound cannot begin another one");
     llm_context_start(c);
     llm_live *l = ggl_calloc(1, sizeof *l);
     ggl_status st = l ? llm_transcribe_read(&l->p, params, err)

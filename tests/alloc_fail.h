@@ -30,7 +30,7 @@ long alloc_next(long k);
 long alloc_fail_each(bool (*body)(void *arg), void *arg);
 
 /* Instructions that a backend tries when it is opened, and does without if there is no memory for that: a mask for bodies that open one. */
-#define ALLOC_TRIED "amx,sve,smmla,sme"
+#define ALLOC_TRIED "avx512bf16,amx,sve,smmla,sme"
 
 /* For tests whose body opens a backend. */
 #ifdef __GLIBC__

@@ -73,6 +73,8 @@ struct arch_adapt {
     size_t n_later, cap_later;
     arch_shared *shared;
     size_t n_shared, cap_shared;
+    bool *
+        read; /* by id, for pairs that change nothing: a node reads the tensor; NULL: not looked for yet */
     /* of control vectors: loops over layers that hand on a row, outside of stages and in one; and the layers of the longest */
     int n_loops[2];
     int64_t n_layers;

@@ -342,18 +342,25 @@ void llm_arch_adapt_fini(arch_eval *ev) {
     ggl_free(x->scaling);
     ggl_free(x->later);
     ggl_free(x->shared);
+    ggl_free(x->read);
     ev->adapt = NULL;
 }
 
-/* True if a node of the graph reads the tensor w. */
-static bool is_read(const arch_eval *ev, const ggl_tensor *w) {
+/* Finds the tensors that nodes of the graph read. */
+static bool find_read(arch_eval *ev) {
+    struct arch_adapt *x = ev->adapt;
+    if (x->read)
+        return true;
+    x->read = ggl_calloc((size_t)ggl_graph_n_ids(ev->g) + 1, sizeof *x->read);
+    if (!x->read)
+        return llm_arch_nomem(ev), false;
     for (int i = 0; i < ggl_graph_n_nodes(ev->g); i++) {
         const ggl_tensor *t = ggl_graph_node(ev->g, i);
         for (int k = 0; k < t->n_src; k++)
-            if (t->src[k] == w)
-                return true;
+            if (t->src[k])
+                x->read[t->src[k]->id] = true;
     }
-    return false;
+    return true;
 }
 
 /* Reports a pair that changes nothing, with the reason, unless it may be for another file, or is for a weight that this graph has and does not
@@ -362,7 +369,9 @@ static bool refuse_unused(arch_eval *ev, const llm_adapter_use *use, const arch_
     llm_arch_tensor t = {.name = p->name.s, .optional = true};
     const llm_adapter *a = use->adapter;
     const arch_weight *w = llm_arch_find_weight(ev, p->name.s);
-    if (w && w->t && !is_read(ev, w->t))
+    if (!find_read(ev))
+        return false;
+    if (w && w->t && !ev->adapt->read[w->t->id])
         return pair_fits(p, w->t->n_dims, w->t->ne) ||
                refuse_shape(ev, a, p, w->name, w->t->n_dims, w->t->ne);
     if (ev->src->tensor_at && ev->src->find_tensor(ev->src->ctx, &t))

@@ -13,8 +13,7 @@ ggl_gguf_type llm_convert_number_type(const converted_key *k);
 const char *llm_convert_type_text(const converted_key *k);
 /* Writes the key's value for messages: 12, "yarn", [1, 2, 3, ..] of 28; returns buf. */
 const char *llm_convert_value_text(const converted_key *k, char *buf, size_t size);
-/* Fails with GGL_FORMAT if a key says that there are no layers, tokens and the like, or fewer of something than none. Names the
- * value of config.json from which it comes. */
+/* Fails with GGL_FORMAT if a value of config.json says that there are no layers, tokens and the like, or fewer of something than none. */
 GGL_NODISCARD ggl_status llm_convert_check_counts(arch_conversion *c, ggl_error *err);
 /* Fails with GGL_FORMAT if a key or a computed tensor has a number that must be wrong, such as
  * an epsilon of -1, or that f32 cannot hold. */

@@ -80,12 +80,10 @@ ggl_status llm_convert_check_counts(arch_conversion *c, ggl_error *err) {
             continue;
         const bool needed = is_no_count(k->name, 0);
         (void)llm_arch_convert_cause(c, k->line->expr, item->number, said, sizeof said);
-        if (said[0] && c->config_path)
+        if (said[0]) /* else the section says so itself, of an eye without layers */
             return ggl_fail(err, GGL_FORMAT,
                             "%s: %s: at least %d is expected, as it becomes the key %s",
-                            c->config_path, said, needed, k->name);
-        return ggl_fail(err, GGL_FORMAT, "key %s is %.12g, but at least %d is expected", k->name,
-                        item->number, needed);
+                            c->config_path ? c->config_path : "config.json", said, needed, k->name);
     }
     return GGL_OK;
 }

@@ -238,12 +238,26 @@ class Check(late_senses.Check):
                 "with live.stream_speech([[0.1] * 30000] * 3, each=got.append) as texts:\n"
                 "    next(texts)\n"
                 "again = list(live.stream_speech([[0.0] * 100, [], [0.0] * 7]))\n"
-                "print(json.dumps([said, len(got), ''.join(again), list(live.stream_speech([])), [list(p.tokens) for p in live.transcribe(sys.argv[3])]]))\n")
+                "import os, threading\n"  # ended between two pieces, with a text that has begun
+                "def feed():\n"
+                "    with open(sys.argv[4], 'wb', buffering=0) as f:\n"
+                "        f.write(bytes(4 * 70000))\n"
+                "        begun.wait(60)\n"
+                "        live.cancel()\n"
+                "        f.write(bytes(4))\n"
+                "begun = threading.Event()\n"
+                "feeder = threading.Thread(target=feed)\n"
+                "os.mkfifo(sys.argv[4])\n"
+                "feeder.start()\n"
+                "stopped = why(lambda: live.transcribe(sys.argv[4], raw='f32le', live=True, said=lambda text: begun.set()))\n"
+                "feeder.join()\n"
+                "print(json.dumps([said, len(got), ''.join(again), list(live.stream_speech([])), [list(p.tokens) for p in live.transcribe(sys.argv[3])], stopped, ''.join(live.stream_speech([[0.0] * 107]))]))\n")
         if self.library:
             env = dict(os.environ, PYTHONPATH=os.path.join(HERE, "../../python/src"), GGML_LITE_LIBRARY=self.library)
-            done = subprocess.run([sys.executable, "-c", code, whole, other, path], capture_output=True, text=True, env=env)
+            done = subprocess.run([sys.executable, "-c", code, whole, other, path, self.at("fifo")], capture_output=True, text=True, env=env)
             if self.told("live: Python goes on after failures", done.returncode == 0, done.stderr):
-                said, n, again, none, tokens = json.loads(done.stdout)
+                said, n, again, none, tokens, stopped, after = json.loads(done.stdout)
+                self.tell("live: ended between two pieces", stopped is not None and "stopped" in stopped and after == again, f"{stopped}: {after!r}, not {again!r}")
                 wanted = "needs a sound as a whole", "hears windows of 5 seconds as a whole", "sample 1 is no finite number", "32-bit floats", "cannot be searched for speech"
                 for why, want in zip(said, wanted):
                     self.tell(f"live: {want}", why is not None and want in why, why)

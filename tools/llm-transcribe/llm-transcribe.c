@@ -40,8 +40,14 @@ static bool is_pipe(const char *sound) {
 
 /* Ctrl-C also ends the recorder at the other end of a pipe: what it has sent is still written down. */
 static bool is_stopped(void *unused) {
+    static bool is_told;
+    const bool waits = hears_pipe && process_stopped == SIGINT;
     (void)unused;
-    return process_stopped && !(hears_pipe && process_stopped == SIGINT);
+    if (waits && !is_told)
+        tool_note("llm-transcribe",
+                  "the text ends with the pipe; Ctrl-C once more ends it at once");
+    is_told = is_told || waits;
+    return process_stopped && !waits;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
