@@ -31,6 +31,16 @@ static recipe recipe_of(const st_tensor *t) {
     return r;
 }
 
+/* True if the tensor has the shape of what the folder has for the weight. */
+static bool same_shape(const recipe *of, const st_tensor *t) {
+    const int n = of->source->n_dims;
+    bool same = of->kind == RECIPE_SOURCE ? n == t->n_dims : true;
+    for (int d = 0; d < n && same && of->kind == RECIPE_SOURCE; d++)
+        same = of->source->ne[d] == t->ne[d];
+    const recipe own = recipe_of(t);
+    return same && llm_recipe_count(of) == llm_recipe_count(&own);
+}
+
 static bool same_bytes(const recipe *a, const st_tensor *b) {
     return strcmp(a->source->dtype, b->dtype) == 0 && a->source->size == b->size &&
            memcmp(a->source->data, b->data, b->size) == 0;
@@ -81,8 +91,8 @@ static bool refuse(arch_eval *ev, const arch_mapping *copy, const st_tensor *t, 
                    "they compute with: "
                    "%s--ignore-tensor '%s' leaves %s out",
                    llm_safetensors_text(t), of ? llm_safetensors_text(of->source) : copy->other,
-                   how, cond ? "change that value to compute with both, or " : "", t->name.s,
-                   t->name.s);
+                   how, cond ? "let config.json say otherwise to compute with both; " : "",
+                   t->name.s, t->name.s);
     return false;
 }
 
@@ -93,12 +103,11 @@ static bool check(arch_eval *ev, const arch_mapping *copy, const st_tensor *t) {
     recipe own = recipe_of(t);
     if (!of)
         return refuse(ev, copy, t, of, "that is not one tensor of the folder");
-    const bool same_size = llm_recipe_count(of) == llm_recipe_count(&own);
-    if (same_size && same_bytes(of, t))
+    const bool alike = same_shape(of, t);
+    if (alike && same_bytes(of, t))
         return true;
-    if (!same_size || t->type < 0)
-        return refuse(ev, copy, t, of,
-                      same_size ? "is of another type" : "has another number of elements");
+    if (!alike || t->type < 0)
+        return refuse(ev, copy, t, of, alike ? "is of another type" : "has another shape");
     recipe original = *of;
     const int64_t at = first_other(ev, &original, &own, value);
     llm_recipe_drop(&original);
@@ -110,12 +119,17 @@ static bool check(arch_eval *ev, const arch_mapping *copy, const st_tensor *t) {
 }
 
 bool llm_arch_convert_check_copies(arch_eval *ev) {
-    const arch_conversion *c = ev->conv;
+    arch_conversion *c = ev->conv;
     for (size_t i = 0; i < c->source->n_tensor && !c->only_some && !c->partial; i++) {
         const st_tensor *t = &c->source->tensor[i];
         const arch_mapping *line = t->used ? NULL : llm_arch_convert_ignored(c, t);
-        if (line && line->kind == MAP_COPY && !check(ev, line, t) && !ev->convert->forgive(ev))
-            return false;
+        if (!line || line->kind != MAP_COPY || check(ev, line, t) || ev->convert->forgive(ev))
+            continue;
+        for (i++; i < c->source->n_tensor; i++) /* for hints at patterns that match nothing */
+            if (!c->source->tensor[i].used)
+                (void)llm_arch_convert_tensor_on_request(c, &c->source->tensor[i]);
+        c->tensors_known = true;
+        return false;
     }
     return true;
 }

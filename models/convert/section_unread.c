@@ -257,6 +257,7 @@ static const char *odd_number_text(double x) {
 }
 
 const char *llm_arch_json_text(const json_value *v, char *buf, size_t size) {
+    char shown[250];
     switch (v->kind) {
     case JSON_BOOL:
         snprintf(buf, size, "%s", v->flag ? "true" : "false");
@@ -271,7 +272,8 @@ const char *llm_arch_json_text(const json_value *v, char *buf, size_t size) {
             snprintf(buf, size, "%.17g", v->number);
         break;
     case JSON_STRING:
-        snprintf(buf, size, "\"%.*s\"", (int)ggl_utf8_cut(v->s, v->n, 60), v->s);
+        ggl_show(shown, sizeof shown, v->s, ggl_utf8_cut(v->s, v->n, 60)); /* on one line */
+        snprintf(buf, size, "\"%s\"", shown);
         break;
     case JSON_ARRAY:
         list_text(v, buf, size);

@@ -155,8 +155,15 @@ static const expected syntax[] = {
      "4:17: error: unknown function 'transpse'; did you mean transpose("},
     {"convert A:\n  .a <- config.b + nix\n", "4:20: error: unknown name 'nix'"},
     {"convert A:\n  3 <- 4\n", "4:3: error: a key, a weight's name, 'require', 'note', 'ignore', "
-                               "'only', 'use', 'within', 'agree', 'folder' or 'prefix' is "
+                               "'only', 'copy', 'use', 'within', 'agree', 'folder' or 'prefix' is "
                                "expected"},
+    {"convert A:\n  copy \"a\", b of token_embd\n",
+     "4:13: error: 'copy' needs names of source tensors in quotes"},
+    {"convert A:\n  copy \"a\"\n", "4:11: error: 'of' and the name of a weight are expected: copy "
+                                   "\"lm_head.weight\" of token_embd"},
+    {"convert A:\n  copy \"a\" of b\n", "4:8: error: the descriptor declares no weight 'b'"},
+    {"convert A:\n  copy \"a{b}\" of token_embd\n",
+     "4:8: error: '{b}' is not a name of this descriptor"},
     {"convert A:\n  .n <- 4\n  .n <- 5\n", "5:3: error: 'n' has two lines"},
     {"convert A:\n  tensor(w) <- \"b\"\n",
      "4:10: error: 'tensor' needs a full name in quotes: tensor(\"v.x\")"},

@@ -219,10 +219,14 @@ check(all("tokens_per_step" in bench("-n", "8", "--lookup", "-o", form) for form
 old = bench("-n", "8", "--draft", "head.gguf", "-o", "jsonl")
 put("old.json", old.encode())
 check("tg8 draft" in run("llm-bench", "--compare", "old.json", "old.json"), "--compare")
+put("new.json", bench("-n", "8", "--draft", "none.gguf", "-o", "jsonl").encode())
+check("tg8 draft" not in run("llm-bench", "--compare", "old.json", "new.json", code=2), "--compare takes the guesses of two drafts as the same test")
+table = run("llm-bench", "-m", "none.gguf", "-r", "1", "--lookup", "-f", "-", "-n", "8,9", text=b"the fox")
+check("tg8 lookup" in table and "tg9 lookup" in table, "standard input for two tests", table)
 for code, words, args in ((2, "-md and -p cannot be used together: nothing is guessed of a prompt", ("-md", "head.gguf", "-p", "8")),
                           (2, "--lookup and -pg cannot be used together", ("--lookup", "-pg", "4,4")), (2, "--lookup and -d cannot be used together: what stands before is a text", ("--lookup", "-d", "4")),
                           (2, "--lookup and --sequences cannot be used together", ("--lookup", "--sequences", "1,2")), (2, "--lookup and --profile cannot be used together", ("--lookup", "--profile")),
-                          (2, "--draft guesses what is generated, and -n is 0", ("--draft", "head.gguf", "-n", "0")), (2, "-f is the text with which guesses are measured", ("-f", "fox.txt")),
+                          (2, "--draft guesses what is generated, and -n is 0", ("--draft", "head.gguf", "-n", "0")), (2, "-n must be at least 2", ("--lookup", "-n", "8,1")), (2, "-f is the text with which guesses are measured", ("-f", "fox.txt")),
                           (2, "--draft-max needs --lookup or --draft", ("--draft-max", "3")), (2, "--lookup and --draft cannot be used together", ("--lookup", "--draft", "head.gguf")),
                           (2, "'--spec-type foo': its values are none, ngram-simple", ("--spec-type", "foo")), (1, "-f nothing.txt: it is empty", ("--lookup", "-f", "nothing.txt")),
                           (1, "missing.txt", ("--lookup", "-f", "missing.txt")), (1, "missing.gguf", ("--draft", "missing.gguf")),

@@ -260,6 +260,8 @@ def voices(x):
         check(of() == found.strip(), "--vad")
     done = subprocess.run([x.args.server, "-m", x.model, "-t", "1", "--port", "0", "--vad-model", x.model], capture_output=True, text=True, timeout=PATIENCE)  # another kind of model
     check(done.returncode == 1 and f"--vad-model: {x.model}: it finds no speech in sound: there is no key whisper.audio.chunk_length" in done.stderr, f"{done.returncode} {done.stderr}")
+    with Server([x.args.server, "--vad-model", model, "-t", "1"]) as s:  # the built-in model, which does not hear
+        check(any("--vad-model has no effect" in line for line in s.lines), s.lines)
     with x.server() as s:
         check(of(chunking_strategy="auto") == plain.strip(), "without a model that finds speech")
         ignored = lambda path, **fields: post(s, path, x.sound, **fields)[1]["X-Ignored-Fields"]

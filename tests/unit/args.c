@@ -301,7 +301,7 @@ TEST(refused) {
          "tool: -n: 99999999999999999999 is out of range, -1 to 1000 is allowed\n"},
         {"--seed -1", "tool: --seed: '-1' is not a whole number of at least 0\n"},
         {"--seed 18446744073709551616", "tool: --seed: 18446744073709551616 is out of range\n"},
-        {"--mode quick", "tool: --mode: 'quick' is not one of fast, slow\n"},
+        {"--mode quick", "tool: --mode: 'quick' is not one of fast, slow, usual\n"},
         {"-m", "tool: -m: the value FILE is missing\n"},
         {"--model --temp 1", "tool: --model: the value FILE is missing\n"},
         {"--flag=1", "tool: --flag does not accept a value\n"},

@@ -197,7 +197,8 @@ static void list_hinted(const args_spec *spec, const char *flag, size_t n_flag, 
         const char *names = h->names, *name;
         size_t n;
         while (h->kind != HINT_REFUSED && arg_next_name(&names, &name, &n))
-            if (n > n_flag && name[n_flag] == '=' && memcmp(name, flag, n_flag) == 0)
+            if (n > n_flag && name[n_flag] == '=' && memcmp(name, flag, n_flag) == 0 &&
+                !memchr(name, '*', n)) /* of a pattern, no value can be named */
                 list_value(list, size, name + n_flag + 1, n - n_flag - 1);
     }
 }

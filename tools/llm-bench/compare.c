@@ -29,16 +29,23 @@ static double get_number(const json_value *v, const char *key, double fallback) 
     return n ? n->number : fallback;
 }
 
+/* Sets the name of the model, with that of what guesses for it. */
+static void put_file(bench_result *r, const char *model, const char *draft) {
+    snprintf(r->file, sizeof r->file, "%.150s%s%.150s", base_name(model), *draft ? " " : "",
+             *draft ? base_name(draft) : "");
+}
+
 static const char *read_row(bench_result *r, const json_value *v) {
     const json_value *ts = llm_json_get_kind(v, "samples_ts", JSON_ARRAY);
-    char path[1024], k[16], w[16], guesses[16];
+    char path[1024], draft[1024], k[16], w[16], guesses[16];
     if (v->kind != JSON_OBJECT)
         return "is not an object";
     if (!llm_json_get(v, "model_type") || !ts || ts->n == 0)
         return "has no model_type or no samples_ts: was it written by -o json?";
     get_text(v, "model_type", r->model, sizeof r->model);
     get_text(v, "model_filename", path, sizeof path);
-    snprintf(r->file, sizeof r->file, "%.150s", base_name(path));
+    get_text(v, "draft_filename", draft, sizeof draft);
+    put_file(r, path, draft);
     get_text(v, "alternation", r->alternation, sizeof r->alternation);
     get_text(v, "backends", r->backend, sizeof r->backend);
     /* results from before there were other backends have an empty name */
@@ -127,7 +134,7 @@ ggl_status bench_results_take(bench_results *out, bench_row *const *rows, size_t
         bench_result *r = &out->row[i];
         const bench_test *t = &rows[i]->test;
         snprintf(r->model, sizeof r->model, "%s", rows[i]->model_type);
-        snprintf(r->file, sizeof r->file, "%.150s", base_name(t->model));
+        put_file(r, t->model, rows[i]->guesses ? rows[i]->guesses->draft : "");
         snprintf(r->alternation, sizeof r->alternation, "%.60s", alternation ? alternation : "");
         snprintf(r->cache, sizeof r->cache, "%s %s", rows[i]->types[0], rows[i]->types[1]);
         snprintf(r->backend, sizeof r->backend, "%s", rows[i]->backend);

@@ -9,7 +9,7 @@
 
 /* the values of a row that are compared, and those that must be equal */
 typedef struct bench_result {
-    char model[160], file[160], test[96], cache[32], alternation[64], backend[96];
+    char model[160], file[320], test[96], cache[32], alternation[64], backend[96];
     double n_threads, n_batch, n_ubatch;
     double ts[BENCH_MAX_SAMPLES];
     int n;

@@ -10,6 +10,8 @@
 #include "common/progress.h"
 #include "ggl/alloc.h"
 
+#define TOOL "llm-bench"
+
 enum { PLAIN, GUESSING, N_SIDES };
 
 typedef struct prompt {
@@ -68,17 +70,22 @@ static ggl_status read_text(const llm_context *c, prompt *out, const char *text,
     return llm_encode(c, text, n, LLM_ADD_SPECIAL | LLM_READ_SPECIAL, &out->id, &out->n, err);
 }
 
-/* Reads a file as llm-cli -f does: one newline at its end is left out. */
-static ggl_status read_file(const llm_context *c, prompt *out, const char *path, ggl_error *err) {
-    size_t n;
-    char *text = tool_read_any_text("llm-bench", path, &n); /* prints errors */
-    if (!text)
-        return ggl_fail(err, GGL_IO, "-f %s cannot be read", path);
-    n -= n > 0 && text[n - 1] == '\n';
-    const ggl_status st =
-        n > 0 ? read_text(c, out, text, n, err) : ggl_fail(err, GGL_USAGE, "it is empty");
-    free(text);
-    return st == GGL_OK ? st : ggl_within(err, st, "-f %s", path);
+int bench_guesses_read(bench_options *o) {
+    if (o->texts.n == 0)
+        return -1;
+    o->text = calloc(o->texts.n, sizeof *o->text);
+    o->n_text = calloc(o->texts.n, sizeof *o->n_text);
+    if (!o->text || !o->n_text)
+        return tool_error(TOOL, 1, "out of memory");
+    for (size_t i = 0; i < o->texts.n; i++) {
+        size_t *n = &o->n_text[i];
+        if (!(o->text[i] = tool_read_any_text(TOOL, o->texts.s[i], n))) /* prints errors */
+            return 1;
+        *n -= *n > 0 && o->text[i][*n - 1] == '\n'; /* as llm-cli -f does */
+        if (*n == 0)
+            return tool_error(TOOL, 1, "-f %s: it is empty", o->texts.s[i]);
+    }
+    return -1;
 }
 
 static ggl_status read_prompts(bench_pair *p, const llm_context *c, const bench_options *o,
@@ -94,7 +101,7 @@ static ggl_status read_prompts(bench_pair *p, const llm_context *c, const bench_
     if (!p->prompt)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     for (size_t i = 0; i < n && st == GGL_OK; i++, p->n_prompts++)
-        st = o->texts.n > 0 ? read_file(c, &p->prompt[i], o->texts.s[i], err)
+        st = o->texts.n > 0 ? read_text(c, &p->prompt[i], o->text[i], o->n_text[i], err)
              : asks         ? read_question(c, &p->prompt[i], questions[i], err)
                     : read_text(c, &p->prompt[i], beginnings[i], strlen(beginnings[i]), err);
     return st;

@@ -13,9 +13,11 @@
 
 typedef struct bench_pair bench_pair;
 
-/* Reads the texts, and opens what writes them: ctx, which has a model with its tokenizer, becomes the context that guesses, and lasts longer than the pair. *how
- * gets the length of the longest text. On failure *out is NULL. GGL_UNSUPPORTED: the model has no tokenizer, or what guesses does not fit it; GGL_IO:
- * a text cannot be read; else as llm_open. */
+/* Reads the files of -f, once for all tests. Returns -1, or the exit code of what was printed. */
+int bench_guesses_read(bench_options *o);
+/* Opens what writes them: ctx, which has a model with its tokenizer, becomes the context that guesses, and lasts longer than the pair. *how
+ * gets the length of the longest text. On failure *out is NULL. GGL_UNSUPPORTED: the model has no tokenizer, or what guesses does not fit it;
+ * else as llm_open. */
 GGL_NODISCARD ggl_status bench_pair_open(bench_pair **out, llm_context *ctx, llm_opening *how,
                                          bench_options *o, const bench_test *t, ggl_error *err);
 /* Writes each text o->reps times in both contexts, the likeliest token each time, and fills in the row's samples and row->guesses. GGL_UNSUPPORTED: the

@@ -12,6 +12,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "compare.h"
+#include "guesses.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/os_clock.h"
 #include "options.h"
@@ -316,6 +317,8 @@ int bench_measure(int argc, char **argv, const args_command *commands) {
         code = check_plot(&b.o);
     if (code < 0)
         code = get_model(&b.o);
+    if (code < 0)
+        code = bench_guesses_read(&b.o);
     if (code < 0)
         code = process_set_cpus(TOOL, b.o.open.cpu_mask);
     if (code < 0)

@@ -172,6 +172,10 @@ static int check_guesses(bench_options *o, bool prompt_given) {
                               rows[i].why);
     if (!has_positive(&o->gen))
         return tool_error(TOOL, 2, "%s guesses what is generated, and -n is 0", flag);
+    for (size_t i = 0; i < o->gen.n; i++)
+        if (o->gen.v[i] == 1)
+            return tool_error(TOOL, 2,
+                              "%s guesses the tokens after the first: -n must be at least 2", flag);
     o->no_limits = true;
     return -1;
 }
@@ -319,6 +323,10 @@ void bench_options_fini(bench_options *o) {
         free(o->where[i].devices);
     free(o->where);
     args_list_fini(&o->models);
+    for (size_t i = 0; i < o->texts.n && o->text; i++)
+        free(o->text[i]);
+    free(o->text);
+    free(o->n_text);
     args_list_fini(&o->texts);
     open_options_fini(&o->open);
 }

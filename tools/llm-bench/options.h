@@ -18,7 +18,9 @@ typedef enum bench_format {
 typedef struct bench_options {
     /* compare: OLD, or OLD and NEW, the latter as a positional argument */
     arg_list models, compare;
-    arg_list texts; /* files that are continued where guesses are measured */
+    arg_list texts; /* files that are continued where guesses are measured, */
+    char **text;    /* [texts.n]: and what is in them, once it was read (bench_guesses_read), */
+    size_t *n_text; /* of so many bytes */
     open_options open;
     bench_list prompt, gen, depth, threads, batch, ubatch, sequences, type_k, type_v;
     bool types_given; /* of the KV cache, by the user */

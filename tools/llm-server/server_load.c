@@ -374,8 +374,11 @@ static int open_engine(server *s) {
  * of one with an ear run in the engine. */
 static int open_speech(server *s) {
     ggl_error err = {0};
-    if (!hears(s) && !s->facts.listens)
+    if (!hears(s) && !s->facts.listens) {
+        if (s->o->vad_model)
+            tool_note(TOOL, "--vad-model has no effect: the model does not hear");
         return -1;
+    }
     if (s->o->vad_model && llm_context_open_voice(s->ctx, s->o->vad_model, &err) != GGL_OK)
         return tool_error(TOOL, 1, "--vad-model: %s", err.msg);
     s->speech = turn_queue_new((size_t)s->o->n_queue, 1, "sounds");
