@@ -44,7 +44,23 @@ static void make_block(const ggl_type_info *t, char *row, uint64_t *seed) {
         memset(row, 0, t->row_meta + t->size);
 }
 
+/* Fills a row of single numbers with ones below 1024 of either sign, whose exponents are as likely as each other. Drawn like blocks, they
+ * would take longer than their products. */
+static void make_numbers(const ggl_type_info *t, char *row, uint64_t *seed) {
+    float x[K];
+    for (int i = 0; i < K; i++) {
+        const uint32_t bits = (uint32_t)random_bits(seed), exponent = (bits >> 23) % 137,
+                       number = bits << 31 | exponent << 23 | (bits & 0x7fffff);
+        memcpy(&x[i], &number, sizeof number);
+    }
+    t->from_float(x, row, K);
+}
+
 static void make_row(const ggl_type_info *t, char *row, size_t row_size, uint64_t *seed) {
+    if (t->block == 1) {
+        make_numbers(t, row, seed);
+        return;
+    }
     char block[MOST_BYTES] = {0};
     const float scale = 0x1p-6f;
     const uint16_t half = ggl_f32_to_f16(scale);
