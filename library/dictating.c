@@ -37,20 +37,26 @@ static ggl_status open(dictation *d, const char *path, ggl_error *err) {
     return st == GGL_OK ? skip(d, err) : st;
 }
 
+/* Reads as many samples as come at once. */
+static ggl_status read_samples(dictation *d, ggl_error *err) {
+    const int64_t room = d->n_most + 1 - d->n, wanted = d->until - (d->at + d->n);
+    int64_t n = room < LLM_DICTATION_PIECE ? room : LLM_DICTATION_PIECE, got = 0;
+    ggl_status st = GGL_OK;
+    n = n < wanted ? n : wanted;
+    if (llm_context_is_cancelled(d->c))
+        return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
+    if (n > 0)
+        st = llm_hearing_samples(&d->h, d->sample + d->n, n, &got, err);
+    d->n += got;
+    d->has_ended = got == 0;
+    return st;
+}
+
 /* Reads samples until there is one more than a part has, or the sound ends. */
 static ggl_status fill(dictation *d, ggl_error *err) {
     ggl_status st = GGL_OK;
-    while (st == GGL_OK && !d->has_ended && d->n <= d->n_most) {
-        const int64_t room = d->n_most + 1 - d->n, wanted = d->until - (d->at + d->n);
-        int64_t n = room < LLM_DICTATION_PIECE ? room : LLM_DICTATION_PIECE, got = 0;
-        n = n < wanted ? n : wanted;
-        if (llm_context_is_cancelled(d->c))
-            return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
-        if (n > 0)
-            st = llm_hearing_samples(&d->h, d->sample + d->n, n, &got, err);
-        d->n += got;
-        d->has_ended = got == 0;
-    }
+    while (st == GGL_OK && !d->has_ended && d->n <= d->n_most)
+        st = read_samples(d, err);
     return st;
 }
 
@@ -156,16 +162,8 @@ static ggl_status write_live(dictation *d, ggl_error *err) {
     ggl_status st = GGL_OK;
     llm_dictation_tell_language(d, d->code);
     while (st == GGL_OK && !d->has_ended) {
-        const int64_t room = d->n_most + 1 - d->n, wanted = d->until - (d->at + d->n);
-        int64_t n = room < LLM_DICTATION_PIECE ? room : LLM_DICTATION_PIECE, got = 0;
-        n = n < wanted ? n : wanted;
-        if (llm_context_is_cancelled(d->c))
-            st = ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
-        else if (n > 0)
-            st = llm_hearing_samples(&d->h, d->sample + d->n, n, &got, err);
-        d->n += got;
-        is_any |= got > 0;
-        d->has_ended = got == 0;
+        st = read_samples(d, err);
+        is_any |= !d->has_ended;
         if (st == GGL_OK)
             st = llm_dictation_go_on(d, err);
     }

@@ -31,14 +31,13 @@ static recipe recipe_of(const st_tensor *t) {
     return r;
 }
 
-/* True if the tensor has the shape of what the folder has for the weight. */
+/* True if the tensor has the shape of what the folder has for the weight; of codes, as many numbers. */
 static bool same_shape(const recipe *of, const st_tensor *t) {
-    const int n = of->source->n_dims;
-    bool same = of->kind == RECIPE_SOURCE ? n == t->n_dims : true;
-    for (int d = 0; d < n && same && of->kind == RECIPE_SOURCE; d++)
-        same = of->source->ne[d] == t->ne[d];
+    const st_tensor *s = of->source;
     const recipe own = recipe_of(t);
-    return same && llm_recipe_count(of) == llm_recipe_count(&own);
+    if (of->kind != RECIPE_SOURCE)
+        return llm_recipe_count(of) == llm_recipe_count(&own);
+    return s->n_dims == t->n_dims && memcmp(s->ne, t->ne, (size_t)s->n_dims * sizeof *s->ne) == 0;
 }
 
 static bool same_bytes(const recipe *a, const st_tensor *b) {

@@ -13,8 +13,20 @@ static bool parse_arrow(arch_parser *p) {
     return false;
 }
 
-/* "ignore" or "only", item { "," item }: source tensors in quotes, or values config.a.b. Returns a list of
- * lines. */
+/* The rest of "copy" STRING { "," STRING } "of" NAME. */
+static bool parse_original(arch_parser *p, arch_mapping *list) {
+    if (!llm_arch_is(p, "of") || !llm_arch_next_is(p, TOK_NAME))
+        return llm_arch_parse_fail(p, "'of' and the name of a weight are expected: copy "
+                                      "\"lm_head.weight\" of token_embd"),
+               false;
+    for (; list; list = list->next)
+        list->other = p->tok[1].str;
+    p->tok += 2;
+    return true;
+}
+
+/* "ignore", "only" or "copy", item { "," item }: source tensors in quotes, or, but for "copy", values config.a.b. Returns a
+ * list of lines. */
 static arch_mapping *parse_listed(arch_parser *p, arch_map_kind kind) {
     arch_mapping *first = NULL, **end = &first;
     const char *word = p->tok->str;
@@ -28,6 +40,8 @@ static arch_mapping *parse_listed(arch_parser *p, arch_map_kind kind) {
         if (p->tok->kind == TOK_STRING) {
             m->name = p->tok->str;
             p->tok++;
+        } else if (kind == MAP_COPY) {
+            return llm_arch_parse_fail(p, "'copy' needs names of source tensors in quotes");
         } else if (!llm_arch_is(p, "config") || !llm_arch_next_is_symbol(p, ".")) {
             return llm_arch_parse_fail(
                 p, "'%s' needs names of source tensors in quotes, or values config.x", word);
@@ -38,31 +52,8 @@ static arch_mapping *parse_listed(arch_parser *p, arch_map_kind kind) {
                                           "'%s' needs plain names of values: config.x", word);
         }
     } while (llm_arch_accept(p, ","));
-    return llm_arch_end_of_line(p) ? first : NULL;
-}
-
-/* "copy", STRING { "," STRING } "of" NAME. Returns a list of lines. */
-static arch_mapping *parse_copy(arch_parser *p) {
-    arch_mapping *first = NULL, **end = &first;
-    p->tok++;
-    do {
-        arch_mapping *m = *end = llm_arch_parse_alloc(p, 1, sizeof *m);
-        if (!m)
-            return NULL;
-        end = &m->next;
-        *m = (arch_mapping){
-            .kind = MAP_COPY, .place = llm_arch_token_place(p, p->tok), .name = p->tok->str};
-        if (p->tok->kind != TOK_STRING)
-            return llm_arch_parse_fail(p, "'copy' needs names of source tensors in quotes");
-        p->tok++;
-    } while (llm_arch_accept(p, ","));
-    if (!llm_arch_is(p, "of") || !llm_arch_next_is(p, TOK_NAME))
-        return llm_arch_parse_fail(p, "'of' and the name of a weight are expected: copy "
-                                      "\"lm_head.weight\" of token_embd");
-    for (arch_mapping *m = first; m; m = m->next)
-        m->other = p->tok[1].str;
-    p->tok += 2;
-    return llm_arch_end_of_line(p) ? first : NULL;
+    const bool whole = kind != MAP_COPY || parse_original(p, first);
+    return whole && llm_arch_end_of_line(p) ? first : NULL;
 }
 
 /* "use" NAME: returns copies of the lines in the prelude's section of that name. */
@@ -238,7 +229,7 @@ static arch_mapping *parse_mapping(arch_parser *p) {
     if (llm_arch_is(p, "only") && name_next)
         return parse_listed(p, MAP_ONLY);
     if (llm_arch_is(p, "copy") && llm_arch_next_is(p, TOK_STRING))
-        return parse_copy(p);
+        return parse_listed(p, MAP_COPY);
     if (llm_arch_is(p, "use") && llm_arch_next_is(p, TOK_NAME))
         return parse_use(p);
     if (llm_arch_is(p, "prefix") && llm_arch_next_is(p, TOK_STRING))

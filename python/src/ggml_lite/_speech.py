@@ -25,7 +25,7 @@ def piece_of(s: Any) -> Piece:
 
 
 def floats_of(samples: Any) -> Any:
-    """Samples as C has them: those of a buffer of floats, which are not copied, or of any sequence of numbers."""
+    """Samples as C has them: a copy of a buffer of floats, or of any sequence of numbers."""
     try:
         view = memoryview(samples)
     except TypeError:
