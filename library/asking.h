@@ -30,7 +30,7 @@ bool llm_asking_tells_language(const asking *a);
  * llm_chat_prompt and llm_tokenize_marked. */
 GGL_NODISCARD ggl_status llm_asking_prompt(asking *a, const char *mark, llm_tokens *ids,
                                            ggl_error *err);
-/* True if an answer is what is said, but for spaces around it: then it is known before it has ended. */
+/* True if an answer is the written text and nothing else but spaces around it, so that its beginning can be given before it ends. */
 bool llm_asking_is_plain(const asking *a);
 /* Finds what is said in an answer of n bytes: sets *text and *n_text to that part of it, without spaces around it. code: the language that the answer
  * names; NULL: none. */

@@ -128,7 +128,7 @@ int64_t llm_dictation_cut(const dictation *d) {
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-/* The text of a token; also of a control token that comes before what is said. */
+/* The text of a token; also of the control token behind which the written text begins. */
 static ggl_str text_of(const dictation *d, int32_t id) {
     const llm_tokenizer *t = d->c->tokenizer;
     const ggl_str s = llm_token_text(t, id, false), shown = llm_token_text(t, id, true);

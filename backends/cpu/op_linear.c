@@ -163,7 +163,7 @@ typedef struct division {
     int64_t rows, parts;
 } division;
 
-/* What the division into units costs. */
+/* What it costs to divide a product into units of work. */
 typedef struct unit_costs {
     int gathering; /* rows whose products take as long as what a panel does once for each column of a unit */
     int least;   /* units that a thread has at least, if there are rows enough */
