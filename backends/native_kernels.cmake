@@ -1,12 +1,12 @@
 # GGL_CPU_NATIVE: leaves out the kernels that this processor never runs. Those of quantized weights take 10 s for each instruction set.
 
-# By the suffix of a file: the flag in /proc/cpuinfo without which the kernel is left out. Kernels of AVX2 always stay, so that the
-# program is fast on another processor, too.
+# By the suffix of a file: the flag in /proc/cpuinfo without which the kernel is left out.
 set(flag_of_avxvnni avx_vnni)
 set(flag_of_avx512 avx512bw)
 set(flag_of_avx512vnni avx512_vnni)
 set(flag_of_avx512bf16 avx512_bf16)
 set(flag_of_amx amx_int8)
+set(replace_each_other avx2 avxvnni avx512 avx512vnni) # as init.c fills the table; what has bf16 or tiles adds to it
 
 # Puts stubs, which leave the table as it is, in place of such files of the list.
 function(leave_out_kernels files)
@@ -28,12 +28,18 @@ function(leave_out_kernels files)
         string(REGEX MATCH "/([a-z0-9_]+)_([a-z0-9]+)\\.c$" match ${file})
         set(kernel ${CMAKE_MATCH_1})
         set(isa ${CMAKE_MATCH_2})
-        set(better ${CMAKE_CURRENT_SOURCE_DIR}/cpu/x86/${kernel}_avx512vnni.c) # than AVX-VNNI, and AVX-512 alone
         set(is_used TRUE)
         if(DEFINED flag_of_${isa} AND NOT has MATCHES " ${flag_of_${isa}} ")
             set(is_used FALSE)
-        elseif(isa MATCHES "^(avxvnni|avx512)$" AND EXISTS ${better} AND has MATCHES " ${flag_of_avx512vnni} ")
-            set(is_used FALSE)
+        else() # the same kernel for a later set of the list takes its place
+            list(FIND replace_each_other "${isa}" at)
+            foreach(better IN LISTS replace_each_other)
+                list(FIND replace_each_other ${better} at_better)
+                if(at GREATER_EQUAL 0 AND at_better GREATER at AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/cpu/x86/${kernel}_${better}.c
+                   AND has MATCHES " ${flag_of_${better}} ")
+                    set(is_used FALSE)
+                endif()
+            endforeach()
         endif()
         if(NOT is_used)
             set(file ${CMAKE_CURRENT_BINARY_DIR}/left_out/${kernel}_${isa}.c)

@@ -25,6 +25,13 @@ set(GGL_SMALL_KERNELS)
 if(GGL_SMALL OR GGL_SANITIZE)
     set(GGL_SMALL_KERNELS -DCPU_SMALL_KERNELS $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
+# ./run's first build: what tokens do not wait for (files, options, descriptors, templates, tools) is optimized less, which takes
+# half of the compiler's time for it. Kernels, tokenizers, grammars, samplers and the loop over tokens stay as they are.
+option(GGL_QUICK "Optimize only what tokens wait for" OFF)
+set(GGL_COLD)
+if(GGL_QUICK)
+    set(GGL_COLD -O1)
+endif()
 if(GGL_SANITIZE)
     add_compile_options(-fsanitize=${GGL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${GGL_SANITIZE})

@@ -248,7 +248,7 @@ with Machine("cc", "make", "cmake") as m:
         has = next((line.split() for line in f if line.startswith("flags")), [])
     m.write("processor", " ".join(sorted(FLAGS & set(has))))
     m.run()
-    check("-DGGL_CPU_NATIVE=ON" in m.calls(), "kernels of this processor", m.calls())
+    check("-DGGL_CPU_NATIVE=ON -DGGL_QUICK=ON" in m.calls(), "kernels of this processor", m.calls())
     code, out, err = m.run()
     check((code, err) == (0, "") and m.calls().count("--preset") == 1, "the same processor", err + m.calls())
     cache = os.path.join(m.clone, "build/release/CMakeCache.txt")
