@@ -112,6 +112,12 @@ for shape in toy-moe toy-lfm2 toy-gpt2; do # a llama that costs as much as each
     columns "all(abs(a['gmac_per_s'] / a['median_ts'] / (b['gmac_per_s'] / b['median_ts']) - 1) < 0.2 for a, b in zip(rows[:1], rows[2:3]))"
     columns "abs(rows[3]['percent_of_first'] - 100 * rows[3]['gb_per_s'] / rows[1]['gb_per_s']) < 0.01"
 done
+for runs in 1 3; do # layers that a token passes three times are read three times
+    sed "s/^arch nanbeige/arch llama/; s/^runs .*/runs = $runs/; s/^between .*/between = false/" "$source/models/archs/nanbeige.arch" >"$tmp/runs.arch"
+    does -m "$tmp/toy-llama-f32.gguf" --arch "$tmp/runs.arch" -p 0 -n 4 -r 1 -t 1 --no-limits -o json
+    sed -n 's/.*"gb_per_s": \([0-9.]*\).*/\1/p; s/.*"median_ts": \([0-9.]*\).*/\1/p' "$tmp/out" | tr '\n' ' '
+done >"$tmp/runs"
+python3 -c "ts1, gb1, ts3, gb3 = map(float, open('$tmp/runs').read().split()); assert 2 < gb3 / ts3 / (gb1 / ts1) < 3" || fail "bytes of repeated layers: $(cat "$tmp/runs")"
 if grep -q avx512bw /proc/cpuinfo 2>/dev/null; then # a limit of its own, without VNNI, too
     does -p 16 -n 0 -r 1 -t 1 --cpu-mask-isa avx512vnni,avx512bf16
     has 'limits of 1 thread (avx512)'

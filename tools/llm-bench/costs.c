@@ -19,7 +19,7 @@ typedef struct scope {
 typedef struct counter {
     bench_costs *c;
     bool in_stage; /* what is read is not read again for each token */
-    bool *seen;    /* [id]: the weight was counted */
+    bool *seen;    /* [id]: the weight, or the node that picks from it, was counted */
 } counter;
 
 static double elements(const ggl_tensor *t) {
@@ -58,12 +58,12 @@ const ggl_tensor *bench_weight_of(const ggl_tensor *t, const ggl_tensor **part) 
     return weight_of(t, NULL, part);
 }
 
-/* Counts the bytes read of a weight. */
-static void count_read(counter *k, const ggl_tensor *w, const ggl_tensor *part) {
+/* Counts the bytes read of a weight. Products read a matrix again: layers that a token passes several times. */
+static void count_read(counter *k, const ggl_tensor *w, const ggl_tensor *part, bool is_again) {
     if (k->in_stage)
         return;
     if (!part) {
-        if (!k->seen[w->id])
+        if (is_again || !k->seen[w->id])
             k->c->whole += (double)w->size;
         k->seen[w->id] = true;
         return;
@@ -88,12 +88,14 @@ static double count_node(counter *k, const ggl_tensor *t, const scope *s) {
             macs += count_node(k, t->body->node[i], &inner);
         return macs;
     }
+    if (t->op == GGL_OP_RESHAPE) /* what uses it reads */
+        return 0;
     for (int i = 0; i < t->n_src && !ggl_is_leaf(t); i++) {
         const ggl_tensor *part, *w = t->src[i] ? weight_of(t->src[i], s, &part) : NULL;
         if (t->op == GGL_OP_PICK && i == 0 && w)
             part = t;
         if (w)
-            count_read(k, w, part);
+            count_read(k, w, part, t->op == GGL_OP_LINEAR && i == 1);
         if (w && t->op == GGL_OP_LINEAR && i == 1)
             macs += elements(resolve(t->src[i], s));
     }
