@@ -530,9 +530,12 @@ static bool add_sizes(llm_converter *c) {
 }
 
 static ggl_status open_keys(llm_converter *c, ggl_error *err) {
-    ggl_status s = settle(c, llm_arch_convert_keys(&c->conv, err), err);
-    if (s == GGL_OK)
-        s = settle(c, llm_convert_check_counts(&c->conv, err), err);
+    ggl_error own = {0};
+    const ggl_status keys = llm_arch_convert_keys(&c->conv, &own);
+    /* a count that cannot be is the cause of what else is wrong with the keys, such as a division by it */
+    ggl_status s = settle(c, llm_convert_check_counts(&c->conv, err), err);
+    if (s == GGL_OK && keys != GGL_OK)
+        s = settle(c, ggl_pass(err, &own), err);
     if (s == GGL_OK)
         s = settle(c, llm_arch_convert_check_keys(&c->conv, err), err);
     /* those are about the model, and an adapter is written without it */

@@ -43,6 +43,10 @@ static const struct {
 #define ACTIVATION(name, class, f) {#name, class},
 #include "common/activations.def"
 };
+static const char activation_classes[] =
+#define ACTIVATION(name, class, f) " " class
+#include "common/activations.def"
+    ;
 enum { N_ACTIVATIONS = sizeof activations / sizeof *activations };
 
 /* Returns the path of a file of the folder, in the arena; NULL: out of memory. */
@@ -139,11 +143,6 @@ static ggl_status read_pooling(llm_converter *c, const json_value *config, const
 
 /* --- modules after the pooling ---------------------------------------------------------------- */
 
-static ggl_status refuse_module(const char *path, const char *what, ggl_str value, ggl_error *err) {
-    return ggl_fail(err, GGL_UNSUPPORTED, "%s: \"%s\" is '%.*s', which is not supported", path,
-                    what, (int)ggl_utf8_cut(value.s, value.n, 100), value.s);
-}
-
 /* Checks that a module reads and writes the vector of the text, or of each token, where nothing is pooled. */
 static ggl_status check_names(const llm_converter *c, const json_value *config, const char *path,
                               ggl_error *err) {
@@ -182,7 +181,10 @@ static ggl_status find_activation(st_module *m, const json_value *config, const 
             m->activation = activations[k].name;
             return GGL_OK;
         }
-    return refuse_module(path, "activation_function", all, err);
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "%s: \"activation_function\" is '%.*s', which is not supported; of PyTorch's "
+                    "torch.nn these are:%s",
+                    path, (int)ggl_utf8_cut(all.s, all.n, 100), all.s, activation_classes);
 }
 
 static bool flag_of(const json_value *config, const char *name, bool otherwise) {

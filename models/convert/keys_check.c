@@ -59,8 +59,9 @@ static ggl_status check_tensor(const converted_tensor *t, ggl_error *err) {
 
 /* True if a key counts what a model cannot lack, or cannot have less than none of. */
 static bool is_no_count(const char *name, double x) {
-    static const char *const needed[] = {"*.vocab_size", "*.context_length", "*.block_count",
-                                         "*.decoder_block_count", "*.embedding_length"};
+    static const char *const needed[] = {"*.vocab_size",       "*.context_length",
+                                         "*.block_count",      "*.decoder_block_count",
+                                         "*.embedding_length", "*.attention.head_count"};
     static const char *const counts[] = {"*_count", "*_length", "*_size"};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (arch_match(needed[i], name, strlen(name)))

@@ -8,11 +8,13 @@
 #include "steps.h"
 
 static const char own_arch[] =
-    "arch t\nlanguage 1\nn_embd = .n\nn_layer = .block_count\n"
+    "arch t\nlanguage 1\nn_embd = .n\nn_layer = .block_count\nn_head = .attention.head_count\n"
+    "d = .attention.key_length\nrequire d == n_embd/n_head\n"
     "token_embd [n_embd, n_vocab]\nx = token_embd[token]\nlayer l < n_layer:\n"
     "  w [n_embd, n_embd]\n  x = linear(x, w)\nlogits = linear(x, token_embd)\n"
     "convert Own:\n  .vocab_size <- config.v\n  .n <- config.n\n"
-    "  .block_count <- config.num_hidden_layers\n  token_embd <- \"embed\"\n"
+    "  .block_count <- config.num_hidden_layers\n  .attention.head_count <- config.h ?? 1\n"
+    "  .attention.key_length <- config.n / .attention.head_count\n  token_embd <- \"embed\"\n"
     "  w <- \"model.layers.{l}.w\"\n";
 
 /* A folder of so many layers, of 2 by 2 each, with further tensors of two numbers. */
@@ -161,6 +163,10 @@ TEST(counts_of_nothing) {
         CHECK(!converts(NULL));
         CHECK_HAS(err.msg, list[i].says);
     }
+    REQUIRE(put_config(3, 1, ", \"h\": 0")); /* also where a later key is divided by it */
+    CHECK(!converts(NULL));
+    CHECK_HAS(err.msg, "config.json: h = 0: at least 1 is expected, as it becomes the key "
+                       "t.attention.head_count");
 }
 
 TEST(many_unread_tensors) {

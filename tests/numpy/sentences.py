@@ -274,7 +274,7 @@ def chains(a):
     write(folder, {"config.json": config, "model.safetensors": w, "modules.json": modules("Transformer", "Pooling"), "1_Pooling/config.json": {"pooling_mode": "mean"}})
     refused(a, folder, {"modules.json": modules("Transformer", "Pooling", "LSTM")}, "'LSTM'", "Normalize")
     refused(a, folder, {"modules.json": modules("Transformer", "Pooling", "Dense"), "2_Dense/config.json": {"in_features": 48, "out_features": 9, "activation_function": "mine.Act"}},
-            "activation_function", "mine.Act")
+            "activation_function", "mine.Act", "torch.nn these are: Identity Tanh ", " Hardswish")
     refused(a, folder, {"2_Dense/config.json": {"activation_function": IDENTITY, "module_input_name": "token_embeddings"}}, "module_input_name", "token_embeddings")
     refused(a, folder, {"modules.json": modules("Transformer", "Dense", "Pooling"), "1_Dense/config.json": {"in_features": 48, "out_features": 9, "activation_function": IDENTITY}, "2_Pooling/config.json": {}}, "before the pooling")
     named(a, config, w)
