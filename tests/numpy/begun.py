@@ -119,7 +119,7 @@ def models(folder, shared):
             continue
         if case.output == "guess" and case.keys.get("nextn_predict_layers", 1) > 1:  # lists of its keys end before the layers that guess
             continue
-        if case.output == "guess" and not {"token_embd.weight", "output.weight"} & case.tensors.keys():  # it reads those of another model
+        if (case.output or "").startswith("guess") and not {"token_embd.weight", "output.weight"} & case.tensors.keys():  # it reads those of another model
             continue
         model = os.path.join(folder, f"begun-{name}.gguf")
         gguf.write(model, case.meta(), case.tensors)

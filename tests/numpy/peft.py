@@ -183,6 +183,8 @@ def merge(config, stored, added):
     """The model with the changes. PEFT leaves an output that is tied to the embedding as it was, so it has a matrix of its own then."""
     merged = {k: x + added[k] if k in added else x for k, x in stored.items()}
     table = table_of(config, stored)
+    if table in added: # its copies in the folder follow, or they would be none
+        merged |= {k: merged[table] for k, x in stored.items() if k not in added and k != "lm_head.weight" and np.array_equal(x, stored[table])}
     if config.get("tie_word_embeddings") and (table in added or "lm_head.weight" in added):
         scale = config["d_model"] ** -0.5 if "relative_attention_num_buckets" in config else 1  # T5's, if tied
         return {**config, "tie_word_embeddings": False}, {**merged, "lm_head.weight": scale * (stored[table] + added.get("lm_head.weight", 0))}
