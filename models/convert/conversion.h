@@ -197,6 +197,8 @@ const arch_mapping *llm_arch_convert_ignored(const arch_conversion *c, const st_
 bool llm_arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t);
 /* section_copies.c: at the end of the descriptor: checks that unread tensors of `copy` lines are copies. False: reported. */
 bool llm_arch_convert_check_copies(arch_eval *ev);
+/* Returns the folder's tensor of which an unread one is a copy by a `copy` line; NULL: it is none. */
+const st_tensor *llm_arch_convert_original(const arch_conversion *c, const st_tensor *t);
 /* section_leftovers.c: GGL_FORMAT if no line reads or ignores some source tensor. */
 GGL_NODISCARD ggl_status llm_arch_convert_check_leftovers(arch_conversion *c, ggl_error *err);
 

@@ -246,9 +246,33 @@ static ggl_status merge_weight(merging *j, const llm_converter *c, size_t i, ggl
         j->t = &c->conv.tensor[reader[k]];
         s = merge_tensor(j, err);
     }
-    if (s == GGL_OK)
-        llm_lora_keep(&j->result->kept, j->weight->name.s, j->change2, j->lost2);
     return s;
+}
+
+/* Makes the bytes of j->data, of the changed weight, those of its copy, which may be of another type. */
+static ggl_status copy_weight(merging *j, const st_tensor *copy, ggl_error *err) {
+    const ggl_type_info *from = ggl_type_get(j->weight->type),
+                        *to = copy->type < 0 ? NULL : ggl_type_get(copy->type);
+    if (strcmp(copy->dtype, j->weight->dtype) == 0 && copy->size == j->weight->size)
+        return GGL_OK;
+    if (!to || to->block != 1 || !to->from_float ||
+        copy->size / to->size != j->weight->size / from->size)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: %.300s, a copy of %.300s, has the type %s, which cannot follow it",
+                        j->base, copy->name.s, j->weight->name.s, copy->dtype);
+    char *data = ggl_calloc(copy->size, 1);
+    if (!data)
+        return no_memory(err);
+    float x[256];
+    const size_t n = copy->size / to->size;
+    for (size_t at = 0, k; at < n; at += k) {
+        k = n - at < 256 ? n - at : 256;
+        from->to_float(j->data + at * from->size, x, (int64_t)k);
+        to->from_float(x, data + at * to->size, (int64_t)k);
+    }
+    ggl_free(j->data);
+    j->data = data;
+    return GGL_OK;
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -279,19 +303,28 @@ static ggl_status put_tensor(merging *j, ggl_new_file *f, const st_tensor *t, gg
     const llm_converter *text = j->back.text, *eye = j->back.eye;
     const size_t i = (size_t)(t - text->source->tensor);
     const bool of_eye = eye && j->changed_eye[i];
+    const st_tensor *own =
+        j->changed[i] || of_eye ? NULL : llm_arch_convert_original(&text->conv, t);
     ggl_status s = GGL_OK;
-    if (!j->changed[i] && !of_eye) {
+    if (own && j->changed[own - text->source->tensor]) {
+        s = merge_weight(j, text, (size_t)(own - text->source->tensor), err);
+        if (s == GGL_OK)
+            s = copy_weight(j, t, err);
+    } else if (j->changed[i] || of_eye) {
+        s = merge_weight(j, of_eye ? eye : text, i, err);
+        if (s == GGL_OK)
+            llm_lora_keep(&j->result->kept, j->weight->name.s, j->change2, j->lost2);
+        j->result->n_modules++;
+    } else {
         s = put(j, f, t->data, t->size, err);
         llm_safetensors_drop(text->source, t);
         return s;
     }
-    s = merge_weight(j, of_eye ? eye : text, i, err);
     if (s == GGL_OK)
         s = put(j, f, j->data, t->size, err);
     ggl_free(j->data);
     j->data = NULL;
     llm_safetensors_drop(text->source, t);
-    j->result->n_modules++;
     return s;
 }
 

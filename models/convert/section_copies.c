@@ -23,6 +23,12 @@ static const recipe *original_of(const arch_conversion *c, const arch_mapping *c
     return r && r->n_part == 0 && r->source ? r : NULL;
 }
 
+const st_tensor *llm_arch_convert_original(const arch_conversion *c, const st_tensor *t) {
+    const arch_mapping *line = t->used ? NULL : llm_arch_convert_ignored(c, t);
+    const recipe *of = line && line->kind == MAP_COPY ? original_of(c, line) : NULL;
+    return of ? of->source : NULL;
+}
+
 /* Makes the recipe of numbers as the folder has them. */
 static recipe recipe_of(const st_tensor *t) {
     recipe r = {.kind = RECIPE_SOURCE, .n_dims = 1, .ne = {1, 1, 1, 1}, .source = t};

@@ -228,6 +228,21 @@ def vocabulary(a):
     return ok
 
 
+def embedding_copies(a):
+    """A folder with copies of the embedding, into which an adapter of it is merged: they follow, also in another type."""
+    config, stored = make("T5ForConditionalGeneration")
+    config["tie_word_embeddings"] = False
+    stored["lm_head.weight"] = stored["shared.weight"] * 0.5
+    stored["encoder.embed_tokens.weight"] = stored["decoder.embed_tokens.weight"] = stored["shared.weight"].copy()
+    base, peft = os.path.join(a.dir, "peft-copies"), os.path.join(a.dir, "peft")
+    model_folder(a, "T5ForConditionalGeneration", config, stored, "peft-copies")
+    adapter = Adapter(stored, ["shared.weight"], np.random.default_rng(7), False)
+    adapter.write(peft)
+    message = converts(a, peft, base, peft + ".gguf") or goes_back(a, adapter, stored, base, peft)
+    print(f"copies of the embedding: {message or 'they follow'}")
+    return not message
+
+
 def check(a, class_name):
     config, stored = make(class_name)
     if any(not isinstance(x, np.ndarray) for x in stored.values()):
@@ -368,9 +383,14 @@ def goes_back(a, adapter, stored, base, peft):
             return f"{worst[1]} comes back with a difference of {worst[0]:.1e}"
     if os.path.exists(os.path.join(merged, "model.safetensors")):
         whole = read_safetensors(os.path.join(merged, "model.safetensors"))
-        for n, x in read_safetensors(os.path.join(base, "model.safetensors")).items():
+        before = read_safetensors(os.path.join(base, "model.safetensors"))
+        copies = {n: k for k in adapter.added for n, x in before.items() if n not in adapter.added and np.array_equal(x, before[k])}
+        for n, x in before.items():
             added = whole[n] - x
-            if n not in adapter.added and not np.array_equal(whole[n], x):
+            if n in copies:
+                if not np.array_equal(whole[n], whole[copies[n]]):
+                    return f"{n} is no copy of {copies[n]} any more"
+            elif n not in adapter.added and not np.array_equal(whole[n], x):
                 return f"{n} has changed by merging"
             if n in adapter.added and differ(n, added, adapter.added[n]) > 1e-5:
                 return f"{n} is merged with a difference of {differ(n, added, adapter.added[n]):.1e}"
@@ -464,7 +484,7 @@ def main():
     a.dir = os.path.join(a.dir, "peft-test")
     os.makedirs(a.dir, exist_ok=True)
     folders.add_all(without=("gpt", "vision"))
-    failed = (not refused(a)) + (not vocabulary(a))
+    failed = (not refused(a)) + (not vocabulary(a)) + (not embedding_copies(a))
     for class_name in today.sample("classes", a.classes or CLASSES, a.sample):
         try:
             failed += not check(a, class_name)
