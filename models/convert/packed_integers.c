@@ -202,10 +202,51 @@ bool llm_unpack_words(unpacking *u) {
            set_zero_points(u, bits);
 }
 
+/* True if config.json says by one of its keys that the folder's words are in this form. */
+static bool names_form(const unpacking *u, const char *form) {
+    static const char *const key[] = {"version", "format", "checkpoint_format"};
+    bool found = false;
+    for (size_t k = 0; k < sizeof key / sizeof *key; k++)
+        found = found || llm_json_is(llm_unpack_setting(u, key[k], JSON_STRING), form);
+    return found;
+}
+
+/* AWQ's second form, for one token at a time: rows of words, with codes of adjacent columns in order, and for each row its
+ * factors and its zeros, after which places are left over. Their number is that of config.json. */
+static bool unpack_word_rows(unpacking *u) {
+    const st_tensor *t = u->t, *scale = u->scale;
+    st_tensor *zeros = llm_unpack_beside(u, ".qzeros");
+    if (t->n_dims != 2 || scale->n_dims != 2 || scale->type < 0 || scale->ne[1] != t->ne[1] ||
+        !zeros || !llm_unpack_is(zeros, "I32") || zeros->n_dims != 2 || zeros->ne[1] != t->ne[1] ||
+        zeros->ne[0] != scale->ne[0] / 8)
+        return llm_unpack_odd(
+            u, "tensors %s, %s and %.*s.qzeros do not have the rows of AWQ's form gemv", t->name.s,
+            scale->name.s, (int)u->stem.n, u->stem.s);
+    const int64_t n = t->ne[0] * 8, size = llm_unpack_whole_setting(u, "group_size", INT32_MAX);
+    const json_value *said = llm_unpack_setting(u, "group_size", JSON_NUMBER);
+    const int64_t columns = said && said->number == -1 ? n : size;
+    if (columns <= 0 || n % columns != 0 || n / columns > scale->ne[0])
+        return llm_unpack_odd(u,
+                              "rows of %s have %" PRId64 " columns, and %s %" PRId64
+                              " factors, which config.json's group_size does not fit",
+                              t->name.s, n, scale->name.s, scale->ne[0]);
+    u->r->n_dims = 2;
+    u->r->ne[0] = n;
+    u->r->ne[1] = t->ne[1];
+    llm_unpack_set_rows(u, n, columns);
+    u->p->of_linear = true;
+    u->p->factor.line = scale->ne[0];
+    u->p->code = llm_unpack_row_codes(t, 4, 32, t->ne[0]);
+    u->p->zero = llm_unpack_row_codes(zeros, 4, 32, zeros->ne[0]);
+    return true;
+}
+
 /* GPTQ's words, each of which has codes of adjacent columns of one row; a line of words has all rows. The first version
  * stores zeros less 1. AWQ's words have codes of adjacent rows of one column. */
 bool llm_unpack_qweight(unpacking *u) {
     static const unsigned char awq_order[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+    if (names_form(u, "gemv"))
+        return unpack_word_rows(u);
     const st_tensor *t = u->t, *scale = u->scale;
     packed_numbers *p = u->p;
     st_tensor *zeros = llm_unpack_beside(u, ".qzeros"), *index = llm_unpack_beside(u, ".g_idx");
@@ -247,9 +288,7 @@ bool llm_unpack_qweight(unpacking *u) {
                              .line = awq ? t->ne[0] : 1};
     p->zero = (packed_codes){
         .t = zeros, .bits = (int)bits, .unit = 32, .down = true, .next = 1, .line = zeros->ne[0]};
-    p->zero.less_one =
-        !awq && !llm_json_is(llm_unpack_setting(u, "checkpoint_format", JSON_STRING), "gptq_v2") &&
-        !llm_json_is(llm_unpack_setting(u, "format", JSON_STRING), "gptq_v2");
+    p->zero.less_one = !awq && !names_form(u, "gptq_v2");
     p->code.order = p->zero.order = awq ? awq_order : NULL;
     return set_group_index(u, index, n_group);
 }

@@ -108,6 +108,16 @@ def awq(rng, rows, columns, group=64):
     return t, ((codes - zero[index]).astype(np.float32) * scale[index]).T
 
 
+def awq_rows(rng, rows, columns, group=64):
+    """AutoAWQ's WQLinear_GEMV: factors and zeros of a row, and places left over after them."""
+    codes, scale = rng.integers(0, 16, (rows, columns)), factors(rng, (rows, columns // group), "F16")
+    zero, n = rng.integers(0, 16, scale.shape), {32: 4, 64: 2}.get(group, 1)
+    words = -(-(-(-scale.shape[1] // 8)) // n) * n
+    rest = ((0, 0), (0, 8 * words - scale.shape[1]))
+    t = {".qweight": tensor("I32", stream(codes, 4)), ".qzeros": tensor("I32", stream(np.pad(zero, rest), 4)), ".scales": tensor("F16", np.pad(scale, rest))}
+    return t, (codes - wide(zero, group)).astype(np.float32) * wide(scale, group)
+
+
 def nvfp4(rng, rows, columns, names):
     codes, scale = rng.integers(0, 16, (rows, columns)), rng.integers(0x20, 0x70, (rows, columns // 16))
     each = np.float32(rng.uniform(0.001, 0.01))
@@ -246,6 +256,9 @@ FORMS = [
     ("gptq, 3 bits, version 2", {**GPTQ, "bits": 3, "checkpoint_format": "gptq_v2"}, lambda *a: gptq(*a, bits=3, v2=True), Q4_1, "3-bit codes: q4_1, "),
     ("gptq, 8 bits", {**GPTQ, "bits": 8}, lambda *a: gptq(*a, bits=8, sym=True), Q8_0, "8-bit codes: q8_0, without loss"),
     ("awq", AWQ, lambda *a: awq(*a), Q4_1, "q4_1, "),
+    ("awq, rows", {**AWQ, "version": "gemv"}, lambda *a: awq_rows(*a), Q4_1, "q4_1, "),
+    ("awq, rows of small groups", {**AWQ, "version": "gemv", "group_size": 32}, lambda *a: awq_rows(*a, group=32), Q4_1, "q4_1, "),
+    ("awq, rows that are a group", {**AWQ, "group_size": -1, "format": "gemv"}, lambda r, rows, columns: awq_rows(r, rows, columns, columns), Q4_1, "q4_1, "),
     ("nf4, nested", BNB, lambda *a: bnb4(*a), BF16, None),
     ("nf4", BNB, lambda *a: bnb4(*a, nested=False, dtype="float16"), F16, None),
     ("fp4", {**BNB, "bnb_4bit_quant_type": "fp4"}, lambda *a: bnb4(*a, kind="fp4"), BF16, None),
@@ -334,6 +347,10 @@ def test_faults():
     wrong(gptq, GPTQ, lambda t, c: t.pop(q + ".qzeros"), f"{q}.qzeros, the zeros of {q}.qweight, is missing")
     wrong(gptq, GPTQ, put(".g_idx", "I32", np.full(DIM, -1)), "has the group -1;")
     wrong(gptq, GPTQ, put(".scales", "F16", np.ones((8, DIM + 8))), "are neither GPTQ's, with 2, 3, 4 or 8 bits, nor AWQ's, with 4")
+    wrong(awq_rows, {**AWQ, "version": "gemv"}, put(".scales", "F16", np.ones((8, DIM))), "do not have the rows of AWQ's form gemv")
+    wrong(awq_rows, {**AWQ, "version": "gemv"}, lambda t, c: t.pop(q + ".qzeros"), "do not have the rows of AWQ's form gemv")
+    wrong(awq_rows, {**AWQ, "version": "gemv"}, lambda t, c: c.update(group_size=8), "config.json's group_size does not fit")
+    wrong(awq_rows, {**AWQ, "version": "gemm"}, lambda t, c: None, "are neither GPTQ's, with 2, 3, 4 or 8 bits, nor AWQ's, with 4")
     wrong(gptq, GPTQ, lambda t, c: c.update(checkpoint_format="marlin"), "quantization_config.checkpoint_format")
     wrong(bnb4, BNB, put(".weight.quant_state.bitsandbytes__nf4", "U8", np.frombuffer(b"{\"shape\": [1, 2", np.uint8)), "quant_state.bitsandbytes__nf4")
     wrong(bnb4, BNB, put(".weight.quant_map", "F32", np.ones(15)), "16 numbers of F32")
