@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "prefetch.h"
 
 enum { STATE_ROWS = 32 }; /* rows of a unit */
 
@@ -87,91 +88,123 @@ static void recur_begin(cpu_task *t) {
     t->cost = (double)(s->ne[0] * cpu_min(rows, STATE_ROWS) * t->n) * (select ? 2 : 1);
 }
 
-/* Returns row r of the operand for token l. */
-static float *token_row(const cpu_view *v, int64_t r, int64_t l) {
-    return (float *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]) + (size_t)r * v->nb[1]);
+/* Numbers of an operand that a unit reads or writes: those of a token are `step` bytes after those of the token before. */
+typedef struct stream {
+    char *p; /* NULL: none */
+    size_t step;
+    int64_t n;
+} stream;
+
+/* All of a unit. w: the row of the decay's source, or its number for the head. */
+typedef struct streams {
+    stream k, q, v, a, b, w, rate, y;
+    int64_t first_row, n_rows; /* in the state */
+} streams;
+
+/* n numbers from `first` on of row r. */
+static stream stream_of(const cpu_view *v, int64_t r, int64_t first, int64_t n) {
+    return (stream){(char *)v->p + (size_t)r * v->nb[1] + (size_t)first * sizeof(float),
+                    v->ne[3] == 1 ? 0 : v->nb[3], n};
 }
 
-/* Returns the number of head h for token l, in an operand of shape [h] or [1, h]. */
-static float head_number(const cpu_view *v, int64_t h, int64_t l) {
-    return v->ne[1] > 1 ? *token_row(v, h, l) : token_row(v, 0, l)[v->ne[0] == 1 ? 0 : h];
+static float *at(const stream *s, int64_t l) {
+    return s->p ? (float *)(s->p + (size_t)l * s->step) : NULL;
 }
 
-/* Returns the decay of head h's n elements for token l: in the source itself, or computed into
- * w. */
-static const float *decay(const cpu_task *t, const recur_form *f, int64_t h, int64_t l, float rate,
-                          float *w) {
-    const int64_t n = t->step->recur.state.store->ne[0];
-    const cpu_view *from = &t->src[f->w];
+/* The number of head h in source k of shape [h] or [1, h]. */
+static stream number_of(const cpu_task *t, int k, int64_t h) {
+    if (k == NONE)
+        return (stream){0};
+    const cpu_view *v = &t->src[k];
+    return v->ne[1] > 1 ? stream_of(v, h, 0, 1) : stream_of(v, 0, v->ne[0] == 1 ? 0 : h, 1);
+}
+
+/* The row of source k that head h reads. */
+static stream row_of(const cpu_task *t, int k, int64_t h) {
+    if (k == NONE)
+        return (stream){0};
+    const ggl_store *s = t->step->recur.state.store;
+    return stream_of(&t->src[k], h * t->src[k].ne[1] / s->ne[2], 0, s->ne[0]);
+}
+
+/* Returns what unit u reads. */
+static streams streams_of(const cpu_task *t, const recur_form *f, int64_t u) {
+    const ggl_store *s = t->step->recur.state.store;
+    const int64_t j = u % t->unit.recur.n_per_head * STATE_ROWS,
+                  part = u / t->unit.recur.n_per_head;
+    const bool select = t->step->recur.kind == CPU_SELECT;
+    const int64_t h = select ? part * t->unit.recur.n_rows + j : part, j0 = select ? 0 : j;
+    const int64_t n_rows = cpu_min(STATE_ROWS, t->unit.recur.n_rows - j);
+    const bool row = f->rule == DECAY_AS_IS || by_element(t->step->node->src[f->w], s->ne[0]);
+    return (streams){.k = row_of(t, f->k, h),
+                     .q = row_of(t, f->q, h),
+                     .a = row_of(t, f->a, h),
+                     .b = row_of(t, f->b, h),
+                     .v = stream_of(&t->src[f->v], h, j0, n_rows),
+                     .y = stream_of(&t->dst, h, j0, n_rows),
+                     .w = row ? stream_of(&t->src[f->w], h, 0, s->ne[0]) : number_of(t, f->w, h),
+                     .rate = number_of(t, f->rate, h),
+                     .first_row = h * s->ne[1] + j0,
+                     .n_rows = n_rows};
+}
+
+/* Prefetches what token l reads. Its rows are so far from those of the token before that the processor does not foresee them.
+ * As a function of its own, gcc would remove it: it finds no effect. */
+INLINE void fetch_token(const streams *u, int64_t l) {
+    const stream *const s[] = {&u->k, &u->q, &u->v, &u->a, &u->b, &u->w};
+    for (size_t i = 0; i < sizeof s / sizeof *s; i++)
+        if (s[i]->step)
+            fetch(at(s[i], l), s[i]->n * (int64_t)sizeof(float));
+}
+
+/* Returns the decay of a row's elements for token l: in the source itself, or computed into w. */
+static const float *decay(const cpu_task *t, const recur_form *f, const streams *u, int64_t l,
+                          float rate, float *w) {
+    const float *from = at(&u->w, l);
+    float one, *to = u->w.n > 1 ? w : &one;
     if (f->rule == DECAY_AS_IS)
-        return token_row(from, h, l);
-    if (by_element(t->step->node->src[f->w], n)) {
-        const float *row = token_row(from, h, l);
-        if (f->rule == DECAY_EXP_RATE)
-            t->b->k.binary[CPU_MUL](w, row, 1, &rate, 0, n);
-        t->b->k.unary[CPU_EXP](w, f->rule == DECAY_EXP_RATE ? w : row, n);
-        return w;
+        return from;
+    if (f->rule == DECAY_EXP_RATE) {
+        t->b->k.binary[CPU_MUL](to, from, 1, &rate, 0, u->w.n);
+        from = to;
     }
-    float one = head_number(from, h, l);
-    if (f->rule == DECAY_EXP_RATE)
-        one = one * rate;
-    t->b->k.unary[CPU_EXP](&one, &one, 1);
-    for (int64_t i = 0; i < n; i++)
-        w[i] = one;
+    t->b->k.unary[CPU_EXP](to, from, u->w.n);
+    for (int64_t i = 0; u->w.n == 1 && i < u->k.n; i++)
+        w[i] = one; /* in whole vectors, from which the kernel reads at once */
     return w;
 }
 
-/* Returns the row of source k that head h reads for token l. */
-static const float *row_of(const cpu_task *t, int k, int64_t h, int64_t l) {
-    const cpu_view *v = &t->src[k];
-    return token_row(v, h * v->ne[1] / t->step->recur.state.store->ne[2], l);
-}
-
-/* Updates rows j0 .. j0 + n_rows - 1 of head h for token l. w: scratch for a row. */
-static void one_token(const cpu_task *t, const recur_form *f, int64_t h, int64_t j0, int64_t n_rows,
-                      int64_t l, float *w) {
-    const ggl_store *s = t->step->recur.state.store;
-    float *y = token_row(&t->dst, h, l) + j0;
-    float *state = (float *)cpu_slot(t, &t->step->recur.state, t->slot[l]);
-    cpu_recur r = {.n = s->ne[0],
-                   .rate = f->rate == NONE ? 1.0f : head_number(&t->src[f->rate], h, l)};
-    r.k = row_of(t, f->k, h, l);
-    r.q = row_of(t, f->q, h, l);
-    r.v = token_row(&t->src[f->v], h, l) + j0;
-    r.a = f->a == NONE ? NULL : row_of(t, f->a, h, l);
-    r.b = f->b == NONE ? NULL : row_of(t, f->b, h, l);
-    r.w = decay(t, f, h, l, r.rate, w);
-    t->b->k.recur[f->kind](state + (h * s->ne[1] + j0) * r.n, y, n_rows, &r);
+/* Updates the rows of a unit for token l. w: scratch for a row. */
+static void one_token(const cpu_task *t, const recur_form *f, const streams *u, int64_t l,
+                      float *w) {
+    const bool select = t->step->recur.kind == CPU_SELECT;
+    const float *rate = at(&u->rate, l);
+    float *state = (float *)cpu_slot(t, &t->step->recur.state, t->slot[l]), *y = at(&u->y, l);
+    cpu_recur r = {.n = u->k.n,
+                   .k = at(&u->k, l),
+                   .q = at(&u->q, l),
+                   .v = at(&u->v, l),
+                   .a = select ? at(&u->w, l) : at(&u->a, l),
+                   .b = select ? rate : at(&u->b, l),
+                   .rate = rate ? *rate : 1.0f};
+    r.w = select ? NULL : decay(t, f, u, l, r.rate, w);
+    t->b->k.recur[t->step->recur.kind](state + u->first_row * r.n, y, u->n_rows, &r);
     const float root = (float)sqrt((double)r.n);
-    for (int64_t j = 0; f->by_root && j < n_rows; j++)
+    for (int64_t j = 0; f->by_root && j < u->n_rows; j++)
         y[j] /= root;
-}
-
-/* Updates n heads from h on, which have one row each, for token l. */
-static void select_token(const cpu_task *t, const recur_form *f, int64_t h, int64_t n, int64_t l) {
-    const ggl_store *s = t->step->recur.state.store;
-    float *state = (float *)cpu_slot(t, &t->step->recur.state, t->slot[l]);
-    const cpu_recur r = {.n = s->ne[0],
-                         .k = row_of(t, f->k, h, l),
-                         .q = row_of(t, f->q, h, l),
-                         .v = token_row(&t->src[f->v], h, l),
-                         .a = token_row(&t->src[f->w], h, l),
-                         .b = token_row(&t->src[f->rate], 0, l) + h};
-    t->b->k.recur[CPU_SELECT](state + h * r.n, token_row(&t->dst, h, l), n, &r);
 }
 
 /* Runs units: takes the rows of each through all tokens of the batch, in order. */
 static void recur_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     const recur_form *f = form_of(t->step->node);
     float *w = (float *)cpu_thread_scratch(t, thread);
-    for (int64_t u = first; u < last; u++) {
-        int64_t part = u / t->unit.recur.n_per_head, j0 = u % t->unit.recur.n_per_head * STATE_ROWS;
-        int64_t n_rows = cpu_min(STATE_ROWS, t->unit.recur.n_rows - j0);
-        for (int64_t l = 0; l < t->n; l++)
-            if (t->step->recur.kind == CPU_SELECT)
-                select_token(t, f, part * t->unit.recur.n_rows + j0, n_rows, l);
-            else
-                one_token(t, f, part, j0, n_rows, l, w);
+    for (int64_t i = first; i < last; i++) {
+        const streams u = streams_of(t, f, i);
+        for (int64_t l = 0; l < t->n; l++) {
+            if (l + 1 < t->n)
+                fetch_token(&u, l + 1);
+            one_token(t, f, &u, l, w);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 #include "../unroll.h"
 #include "functions.h"
 
-enum { SIDE = V_LANES == 16 ? 4 : 2 }; /* rows at a time */
+enum { SIDE = V_LANES / 2 }; /* rows at a time */
 
 /* Returns vector h of the sixteen elements from i on of a row of n. tail: the row may end within
  * them; elements past its end are 0. */
@@ -29,8 +29,21 @@ INLINE vf inside(vf v, int64_t i, int h, int64_t n, const bool tail) {
     return !tail || left >= V_LANES ? v : (vf)((vi)v & v_first(left));
 }
 
-/* Computes e of each row, for DELTA and WKV7: it depends on the whole row before the update. */
-INLINE void before(const cpu_recur_kind kind, const int rows, const bool tail, const float *s,
+/* Sets y[j] to the sum of row j. */
+INLINE void add_up(const int rows, float *y, const vf (*sum)[V_16]) {
+    const int fours = rows / 4 * 4;
+    UNROLL for (int j = 0; j < fours; j += 4) v_four_trees(y + j, sum + j);
+    UNROLL for (int j = fours; j < rows; j++) y[j] = v_tree(sum[j]);
+    UNROLL for (int j = 0; j < rows; j++) y[j] = y[j] + 0.0f;
+}
+
+/* True if e depends on the whole row before the update. */
+INLINE bool looks_back(const cpu_recur_kind kind) {
+    return kind == CPU_DELTA || kind == CPU_WKV7;
+}
+
+/* Computes e of each row, and for DELTA the first product of its update. */
+INLINE void before(const cpu_recur_kind kind, const int rows, const bool tail, float *s,
                    const float *v, const cpu_recur *r, float *e) {
     const int64_t n = r->n, end = tail ? n : n / 16 * 16;
     vf sum[SIDE][V_16];
@@ -42,29 +55,29 @@ INLINE void before(const cpu_recur_kind kind, const int rows, const bool tail, c
             const vf w = kind == CPU_DELTA ? part(r->w, i, h, n, tail) : by;
             UNROLL for (int j = 0; j < rows; j++) {
                 vf x = part(s + j * n, i, h, n, tail);
-                if (kind == CPU_DELTA)
+                if (kind == CPU_DELTA) {
                     x = inside(x * w, i, h, n, tail);
+                    put(s + j * n, i, h, n, tail, x);
+                }
                 sum[j][h] = v_fma(x, by, sum[j][h]);
             }
         }
-    UNROLL for (int j = 0; j < rows; j++) {
-        e[j] = v_tree(sum[j]) + 0.0f;
-        if (kind == CPU_DELTA)
-            e[j] = (v[j] - e[j]) * r->rate;
-    }
+    add_up(rows, e, sum);
+    if (kind == CPU_DELTA)
+        UNROLL for (int j = 0; j < rows; j++) e[j] = (v[j] - e[j]) * r->rate;
 }
 
 /* Vectors of the operands that all rows share. */
 typedef struct shared {
     vf w, k, b;
 } shared;
-/* Returns the updated state for the vector x of a row, and sets *out to the vector that the row's
- * result is summed from. v, e: the row's numbers; rates: its vector of a. */
+/* Returns the updated state for the vector x of a row (for DELTA, of the first product), and sets *out to the vector that
+ * the row's result is summed from. v, e: the row's numbers; rates: its vector of a. */
 INLINE vf next(const cpu_recur_kind kind, vf x, const shared *u, vf rates, float v, float e,
                vf *out) {
     switch (kind) {
     case CPU_DELTA:
-        return *out = x * u->w + u->k * v_set(e);
+        return *out = x + u->k * v_set(e);
     case CPU_SCAN:
         return *out = x * u->w + u->k * v_set(v);
     case CPU_SELECT:
@@ -80,30 +93,28 @@ INLINE vf next(const cpu_recur_kind kind, vf x, const shared *u, vf rates, float
 }
 
 /* Updates `rows` rows (a constant) of the state from s on for one token; first: number of the first
- * one in r->v. */
+ * one in r->v; back: e of each row, where before() has computed it. */
 INLINE void some_rows(const cpu_recur_kind kind, const int rows, const bool tail, float *s,
-                      float *y, int64_t first, const cpu_recur *r) {
+                      float *y, int64_t first, const float *back, const cpu_recur *r) {
     const int64_t n = r->n, end = tail ? n : n / 16 * 16;
     const float *a = kind == CPU_SELECT ? r->a + first * n : NULL;
     float v[SIDE], e[SIDE];
     vf sum[SIDE][V_16];
     UNROLL for (int j = 0; j < rows; j++) {
         v[j] = r->v[first + j];
-        e[j] = kind == CPU_SELECT ? r->b[first + j] : 0.0f;
+        e[j] = kind == CPU_SELECT ? r->b[first + j] : looks_back(kind) ? back[j] : 0.0f;
         UNROLL for (int h = 0; h < V_16; h++) sum[j][h] = v_set(0.0f);
     }
-    if (kind == CPU_DELTA || kind == CPU_WKV7)
-        before(kind, rows, tail, s, v, r, e);
     UNROLL for (int j = 0; j < rows; j++) v[j] = kind == CPU_SCAN     ? v[j] * r->rate
                                                  : kind == CPU_SELECT ? v[j] * e[j]
                                                                       : v[j];
     for (int64_t i = 0; i < end; i += 16)
         UNROLL for (int h = 0; h < V_16; h++) {
             const vf k = part(r->k, i, h, n, tail), q = part(r->q, i, h, n, tail);
-            const shared u = {.k = k,
-                              .w = kind == CPU_SELECT ? k : part(r->w, i, h, n, tail),
-                              .b = kind == CPU_WKV6 || kind == CPU_WKV7 ? part(r->b, i, h, n, tail)
-                                                                        : k};
+            const shared u = {
+                .k = k,
+                .w = kind == CPU_SELECT || kind == CPU_DELTA ? k : part(r->w, i, h, n, tail),
+                .b = kind == CPU_WKV6 || kind == CPU_WKV7 ? part(r->b, i, h, n, tail) : k};
             UNROLL for (int j = 0; j < rows; j++) {
                 vf out, x = part(s + j * n, i, h, n, tail);
                 vf rates = kind == CPU_SELECT ? part(a + j * n, i, h, n, tail) : k;
@@ -112,16 +123,27 @@ INLINE void some_rows(const cpu_recur_kind kind, const int rows, const bool tail
                 sum[j][h] = v_fma(inside(out, i, h, n, tail), q, sum[j][h]);
             }
         }
-    UNROLL for (int j = 0; j < rows; j++) y[j] = v_tree(sum[j]) + 0.0f;
+    add_up(rows, y, sum);
 }
 
+/* e of many rows is computed before any of them is updated, so that none waits for its own sum. */
 INLINE void all_rows(const cpu_recur_kind kind, const bool tail, float *s, float *y, int64_t n_rows,
                      const cpu_recur *r) {
-    int64_t j = 0;
-    for (; j + SIDE <= n_rows; j += SIDE)
-        some_rows(kind, SIDE, tail, s + j * r->n, y + j, j, r);
-    for (; j < n_rows; j++)
-        some_rows(kind, 1, tail, s + j * r->n, y + j, j, r);
+    enum { MANY = 32 };
+    const int64_t n = r->n;
+    float e[MANY] = {0};
+    for (int64_t first = 0; first < n_rows; first += MANY) {
+        const int64_t end = n_rows - first < MANY ? n_rows : first + MANY;
+        int64_t j = looks_back(kind) ? first : end;
+        for (; j + SIDE <= end; j += SIDE)
+            before(kind, SIDE, tail, s + j * n, r->v + j, r, e + j - first);
+        for (; j < end; j++)
+            before(kind, 1, tail, s + j * n, r->v + j, r, e + j - first);
+        for (j = first; j + SIDE <= end; j += SIDE)
+            some_rows(kind, SIDE, tail, s + j * n, y + j, j, e + j - first, r);
+        for (; j < end; j++)
+            some_rows(kind, 1, tail, s + j * n, y + j, j, e + j - first, r);
+    }
 }
 
 #define RECUR_SLOT(NAME, where)                                                                    \
