@@ -18,7 +18,8 @@ typedef struct blame {
     char name[MOST_KEYS][FIELD]; /* of keys; of values of a folder: with the value */
     char file[FIELD];            /* of the last value of a folder */
     int n, n_steps;
-    bool asks_caller; /* a parameter was read: its value is the caller's */
+    bool asks_caller;  /* a parameter was read: its value is the caller's */
+    bool names_absent; /* values that the folder lacks are added, too */
     char *buf;
     size_t size, used;
 } blame;
@@ -87,7 +88,7 @@ static bool add_key(blame *b, const char *given, bool whole) {
 /* Appends ", num_hidden_layers = 0" if a file of the folder has the value, behind the file's name if the value before is not of the same file. */
 static bool add_value(blame *b, const arch_expr *e) {
     char file[FIELD], text[FIELD];
-    if (!b->ev->convert || !b->ev->convert->value(b->ev, e, file, text, FIELD))
+    if (!b->ev->convert || !b->ev->convert->value(b->ev, e, b->names_absent, file, text, FIELD))
         return false;
     if (!is_new(b, text))
         return true;
@@ -216,6 +217,9 @@ void llm_arch_keys_of_layers(arch_eval *ev, bool stages, char *buf, size_t size)
     blame b = {.ev = ev, .buf = buf, .size = size};
     buf[0] = '\0';
     add_layers(&b, ev->arch->body, stages);
+    b.names_absent = b.n == 0; /* a default says it */
+    if (b.names_absent)
+        add_layers(&b, ev->arch->body, stages);
 }
 
 /* Appends the keys and the file to the message about a descriptor of the user's, in which its own line comes first. */
@@ -238,7 +242,8 @@ void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
         return;
     blame b = {.ev = ev, .buf = buf, .size = sizeof buf};
     if (ev->lacks_source) { /* no value is wrong, or that which says how many layers there are */
-        if (ev->lacks_layer && ev->layers)
+        b.names_absent = ev->lacks_layer && ev->layers && !add_expr(&b, ev->layers->expr[0]);
+        if (b.names_absent) /* a default says it */
             (void)add_expr(&b, ev->layers->expr[0]);
     } else if ((ev->ran && ev->n_layer == 0 && !ev->convert) ||
                (ev->at && !ev->frame && lacks_layer(ev, ev->at, p))) {

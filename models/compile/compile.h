@@ -284,8 +284,10 @@ struct arch_converter {
     /* Reports a name without a value in a key line, with the line to write. False: the name has
      * another cause; not reported. */
     bool (*unbound)(arch_eval *ev, const arch_expr *e);
-    /* For messages: writes the file that has config.a.b, and "a.b = 7", each of `size` bytes. False: no file has it. */
-    bool (*value)(arch_eval *ev, const arch_expr *e, char *file, char *text, size_t size);
+    /* For messages: writes the file that has config.a.b, and "a.b = 7", each of `size` bytes. False: no file has it; with `absent` the text
+     * says so, of a value in config.json. */
+    bool (*value)(arch_eval *ev, const arch_expr *e, bool absent, char *file, char *text,
+                  size_t size);
     /* Returns the expression that made a key (full name); NULL: the section has made none. */
     const arch_expr *(*made_by)(const arch_eval *ev, const char *key);
     /* Visits the expressions of the section. */

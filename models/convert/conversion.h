@@ -140,7 +140,8 @@ bool llm_arch_convert_expand_ignored(arch_eval *ev);
 /* Finds config.a.b, generation.a, target.a, processor.a or rope.a; NULL: it is absent. False: reported. */
 bool llm_arch_convert_find(arch_eval *ev, const arch_expr *e, const json_value **out);
 /* section_blame.c: hooks, too. file, text: of `size` bytes. */
-bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, char *file, char *text, size_t size);
+bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, bool absent, char *file, char *text,
+                            size_t size);
 void llm_arch_convert_walk(const arch_eval *ev, void (*visit)(void *ctx, arch_expr *e), void *ctx);
 /* Returns the file in a folder within the folder that has the values config.modules.NAME, "2_Dense/config.json"; NULL: there is none. */
 const char *llm_arch_convert_module_file(const arch_conversion *c, ggl_str name);

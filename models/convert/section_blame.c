@@ -63,7 +63,7 @@ static void place_text(const arch_conversion *c, const arch_expr *e, const char 
     ggl_show(file, size, text, strlen(text));
 }
 
-bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, char *file, char *text,
+bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, bool absent, char *file, char *text,
                             size_t size) {
     const json_value *v = NULL;
     const char *root, *const *outside;
@@ -80,13 +80,18 @@ bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, char *file, char 
         e = e->a; /* one number for both sides of a picture */
     ev->status = status;
     ev->err = err;
-    if (!found)
+    absent = absent && !found && n > 0 && strcmp(root, "config") == 0;
+    if (!found && !absent)
         return false;
     place_text(ev->conv, e, root, file, path, sizeof path - ARCH_MAX_NAME);
     if (strcmp(root, "rope") == 0)
         snprintf(path, sizeof path, "%s", llm_arch_rope_key(e->name, &outside));
     else
         append_path(e, llm_arch_convert_folder(ev->conv, e) ? 2 : 0, path, sizeof path);
+    if (absent) {
+        snprintf(text, size, "%s is missing", path);
+        return true;
+    }
     llm_arch_convert_value_text(v, value, sizeof value);
     snprintf(text, size, "%s = %s", path, value);
     return true;

@@ -13,7 +13,7 @@ static const char own_arch[] =
     "token_embd [n_embd, n_vocab]\nx = token_embd[token]\nlayer l < n_layer:\n"
     "  w [n_embd, n_embd]\n  x = linear(x, w)\nlogits = linear(x, token_embd)\n"
     "convert Own:\n  .vocab_size <- config.v\n  .n <- config.n\n"
-    "  .block_count <- config.num_hidden_layers\n  .attention.head_count <- config.h ?? 1\n"
+    "  .block_count <- config.num_hidden_layers ?? 2\n  .attention.head_count <- config.h ?? 1\n"
     "  .attention.key_length <- config.n / .attention.head_count\n  token_embd <- \"embed\"\n"
     "  w <- \"model.layers.{l}.w\"\n";
 
@@ -143,7 +143,22 @@ TEST(unread_tensors) {
     }
 }
 
-/* More groups than the message shows. */
+/* A folder whose config.json does not say how many layers it has, and has more or fewer than the default. */
+TEST(missing_count_of_layers) {
+    static const char *const one[] = {"model.layers.2.w.weight"};
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 3, \"n\": 2}"));
+    put_tensors(2, NULL, 0);
+    CHECK_MSG(converts(NULL), "%s", err.msg);
+    put_tensors(1, NULL, 0);
+    CHECK(!converts(NULL));
+    CHECK_HAS(err.msg, "nothing in the folder is the source of blk.1.w.weight");
+    CHECK_HAS(err.msg, "config.json: num_hidden_layers is missing");
+    put_tensors(2, one, 1);
+    CHECK(!converts(NULL));
+    CHECK_HAS(err.msg, "the number of layers may be too small: ");
+    CHECK_HAS(err.msg, "config.json: num_hidden_layers is missing");
+}
+
 /* Counts that cannot be are named by the value of config.json that has them. */
 TEST(counts_of_nothing) {
     static const struct {
@@ -169,6 +184,7 @@ TEST(counts_of_nothing) {
                        "t.attention.head_count");
 }
 
+/* More groups than the message shows. */
 TEST(many_unread_tensors) {
     static const char *const name[] = {"a.x", "b.x", "c.x", "d.x", "e.x", "f.x", "g.x"};
     REQUIRE(put_config(3, 2, ""));
