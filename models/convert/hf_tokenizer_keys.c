@@ -159,20 +159,26 @@ static bool is_none(const json_value *v) {
     return v->kind == JSON_NULL || (v->kind == JSON_NUMBER && v->number == -1);
 }
 
-/* Notes the first value, of one or a list, that is no token. */
+/* Notes what is no token of one value or a list: the first one, and how many others. */
 static ggl_status check_ids(llm_hf_tokenizer *t, const char *file, const char *name,
                             const json_value *v, ggl_error *err) {
     const json_value *item = v && v->kind == JSON_ARRAY ? v->item : v;
     const size_t n = v && v->kind == JSON_ARRAY ? v->n : v != NULL;
-    char shown[120];
-    size_t i = 0;
-    while (i < n && (is_id(t, &item[i]) || is_none(&item[i])))
-        i++;
-    if (i == n)
+    char shown[120], others[60] = " is no token";
+    size_t first = 0, n_bad = 0;
+    for (size_t i = n; i-- > 0;)
+        if (!is_id(t, &item[i]) && !is_none(&item[i])) {
+            first = i;
+            n_bad++;
+        }
+    if (n_bad == 0)
         return GGL_OK;
-    const char *text = ggl_arena_printf(
-        &t->arena, "%s: %s = %s is no token: there are %lld, from 0 on; it is left out", file, name,
-        llm_arch_json_text(&item[i], shown, sizeof shown), (long long)t->n);
+    if (n_bad > 1)
+        snprintf(others, sizeof others, " and %zu more of the list are no tokens", n_bad - 1);
+    const char *text =
+        ggl_arena_printf(&t->arena, "%s: %s = %s%s: there are %lld, from 0 on; %s", file, name,
+                         llm_arch_json_text(&item[first], shown, sizeof shown), others,
+                         (long long)t->n, n_bad > 1 ? "they are left out" : "it is left out");
     return llm_hf_note(t, text) ? GGL_OK : llm_hf_no_memory(err);
 }
 

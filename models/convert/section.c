@@ -740,6 +740,28 @@ static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_erro
                : ggl_fail(err, GGL_USAGE, "%zu of %zu weights are in the graph", k, c->n_declared);
 }
 
+/* Checks that guesses stand for tokens of the model, where a tensor of the file says for which. */
+static ggl_status check_guess_tokens(const arch_conversion *c, const llm_arch_result *m,
+                                     ggl_error *err) {
+    const char *name = m->guess_token ? m->guess_token->name : "";
+    ggl_status s = GGL_OK;
+    size_t i = 0;
+    while (i < c->n_tensor && strcmp(c->tensor[i].name, name) != 0)
+        i++;
+    recipe *r = i < c->n_tensor ? c->tensor[i].recipe : NULL;
+    for (int64_t k = 0, n = r ? llm_recipe_count(r) : 0; k < n && s == GGL_OK; k++) {
+        float id = 0;
+        s = llm_recipe_read(r, k, 1, &id, err);
+        if (s == GGL_OK && !(id >= 0 && (double)id < (double)m->n_vocab))
+            s = ggl_fail(err, GGL_FORMAT,
+                         "tensor %s: element %" PRId64 " stands for the token %.0f, but there are "
+                         "%" PRId64,
+                         r->source ? llm_safetensors_text(r->source) : name, k, (double)id,
+                         m->n_vocab);
+    }
+    return s;
+}
+
 /* Returns the context to build the model with, its own; 0: unknown. */
 static int64_t context_length(const arch_conversion *c) {
     char name[2 * ARCH_MAX_NAME];
@@ -754,15 +776,18 @@ static int64_t context_length(const arch_conversion *c) {
 ggl_status llm_arch_convert_tensors(arch_conversion *c, ggl_error *err) {
     llm_arch_source src = keys_source(c);
     const llm_arch_params params = {.size = sizeof params, .n_ctx = context_length(c)};
+    llm_arch_result made = {0};
     ggl_graph *g = ggl_graph_new(NULL);
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     ggl_status s =
-        llm_arch_build_with(c->arch, &src, &params, g, NULL, &arch_conversion_ops, c, err);
+        llm_arch_build_with(c->arch, &src, &params, g, &made, &arch_conversion_ops, c, err);
     if (s == GGL_OK && c->n_fault == 0)
         s = mark_only_f32(c, g, err);
     if (s == GGL_OK && c->n_fault == 0)
         s = mark_how(c, g, err);
+    if (s == GGL_OK && c->n_fault == 0)
+        s = check_guess_tokens(c, &made, err);
     if (s == GGL_OK && !c->collect && !c->only_some)
         s = llm_arch_convert_check_leftovers(c, err);
     ggl_graph_free(g);

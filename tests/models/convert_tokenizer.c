@@ -897,7 +897,8 @@ TEST(ends) {
         {"{'eos_token_id': [4, 5, 6]}", "eot_token_id=3 eom_token_id=4",
          "'<stop>' also ends a text, but files have no key for it (2 such tokens)"},
         {"{'eos_token_id': [-1, null, 99, 'x', 2.5]}", "eot_token_id=3 eom_token_id=-",
-         "generation_config.json: eos_token_id = 99 is no token: there are 12, from 0 on"},
+         "generation_config.json: eos_token_id = 99 and 2 more of the list are no tokens: there "
+         "are 12, from 0 on; they are left out"},
         {"{'eos_token_id': ['x']}", "eot_token_id=3 eom_token_id=-",
          "generation_config.json: eos_token_id = \"x\" is no token"},
     };

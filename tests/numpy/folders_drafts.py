@@ -531,6 +531,9 @@ def check_others(a):
     w["d2t"] = np.concatenate([[-1], draft.w["d2t"][1:]])
     write_folder(folder, draft.config, w)
     faults += refused(a, folder, draft.config, "tensor d2t: element 0 stands for the number -1", "--target", a.target)
+    w["d2t"] = np.concatenate([draft.w["d2t"][:-1], [N_VOCAB - len(w["d2t"]) + 1]])
+    write_folder(folder, draft.config, w)
+    faults += refused(a, folder, draft.config, f"tensor d2t: element {len(w['d2t']) - 1} stands for the token {N_VOCAB}, but there are {N_VOCAB}", "--target", a.target)
     write_folder(folder, draft.config, draft.w)
     keys, tensors = gguf.read(a.target)
     for key, x, words in (("bos_token_id", 999, " is 999, but there are 300 tokens"), ("token_type", [1, 1], ""), ("model", "mine", "")):
@@ -542,7 +545,7 @@ def check_others(a):
         one = next(d for d in DRAFTS if d.name == name)
         write_folder(folder, one.config, {k: x for k, x in one.w.items() if "embed_tokens" not in k})
         faults += refused(a, folder, one.config, "no embeddings of its own", "--target", a.models[one.of][1])
-    write_folder(folder, draft.config, w)
+    write_folder(folder, draft.config, draft.w)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         os.unlink(os.path.join(other, name))
     faults += refused(a, folder, draft.config, "has a tokenizer", "--target", other)
