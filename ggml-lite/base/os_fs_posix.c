@@ -169,7 +169,7 @@ int ggl_os_fileno(FILE *f) {
 }
 
 bool ggl_os_drop_stream(FILE *f) {
-    return freopen("/dev/null", "w", f) != NULL;
+    return freopen("/dev/null", "r+", f) != NULL;
 }
 
 bool ggl_os_fseek(FILE *f, int64_t at, int whence) {

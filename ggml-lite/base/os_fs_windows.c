@@ -319,7 +319,7 @@ int ggl_os_fileno(FILE *f) {
 }
 
 bool ggl_os_drop_stream(FILE *f) {
-    return freopen("NUL", "w", f) != NULL;
+    return freopen("NUL", "r+", f) != NULL;
 }
 
 bool ggl_os_fseek(FILE *f, int64_t at, int whence) {

@@ -76,6 +76,10 @@ void process_spare(int n) {
     n_spared = n;
 }
 
+int process_spared(void) {
+    return n_spared;
+}
+
 bool process_go_on(void) {
     if (process_stopped == SIGINT)
         process_stopped = 0;

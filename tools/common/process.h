@@ -30,6 +30,7 @@ bool process_go_on(void);
 /* From now on, n further SIGINTs are ignored before one ends the process: a person who presses Ctrl-C
  * twice to stop an answer does not want to lose the conversation. */
 void process_spare(int n);
+int process_spared(void); /* how many are left of them */
 /* Functions that the handler of these signals calls: `stops` when it sets process_stopped, `ends`
  * before the process ends. They may call async-signal-safe functions only. NULL: none. */
 void process_set_hooks(void (*stops)(void), void (*ends)(void));

@@ -38,15 +38,17 @@ static bool is_pipe(const char *sound) {
     return strcmp(sound, "-") == 0 && ggl_os_stat_fd(OS_STDIN, &s) && s.kind == OS_PIPE;
 }
 
-/* Ctrl-C also ends the recorder at the other end of a pipe: what it has sent is still written down. */
+/* Ctrl-C also ends the recorder at the other end of a pipe: what it has sent is still written down. If it goes on, a second Ctrl-C ends the sound. */
 static bool is_stopped(void *unused) {
-    static bool is_told;
+    static bool is_told, is_closed;
     const bool waits = hears_pipe && process_stopped == SIGINT;
     (void)unused;
     if (waits && !is_told)
         tool_note("llm-transcribe",
-                  "the text ends with the pipe; Ctrl-C once more ends it at once");
+                  "the text ends with the pipe; Ctrl-C once more ends it with what was heard");
     is_told = is_told || waits;
+    if (waits && process_spared() == 0 && !is_closed)
+        is_closed = ggl_os_drop_stream(stdin);
     return process_stopped && !waits;
 }
 
@@ -394,8 +396,10 @@ static int transcribe(job *j, const char *sound) {
     progress_begin("s", 0, "%s", strcmp(sound, "-") == 0 ? "standard input" : sound);
     const double begin = ggl_os_seconds();
     hears_pipe = is_pipe(sound);
+    process_spare(hears_pipe);
     const ggl_status st = llm_transcribe(j->ctx, sound, &p, &err);
     hears_pipe = false;
+    process_spare(0);
     progress_end();
     speech_text_end(&j->out, j->duration);
     speech_text_fini(&j->out);

@@ -90,7 +90,7 @@ FILE *ggl_os_fdopen(int fd, const char *mode);
 /* Makes a stream to write and read, of a file without a name, which is gone when it is closed. NULL: errno. */
 FILE *ggl_os_tmpfile(void);
 int ggl_os_fileno(FILE *f);
-/* Lets what is written to the stream from now on go nowhere. */
+/* Lets what is written to the stream from now on go nowhere; one that is read is at its end. */
 bool ggl_os_drop_stream(FILE *f);
 bool ggl_os_fseek(FILE *f, int64_t at, int whence);
 int64_t ggl_os_ftell(FILE *f);
