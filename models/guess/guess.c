@@ -50,7 +50,7 @@ static void learn(llm_guess *g, const int32_t *id, size_t n, int64_t time) {
                    .n_tokens = n_new,
                    .step_ns = time - g->t_end,
                    .guess_ns = g->guess_ns,
-                   .n_source = g->source_ns ? g->n_out : 0,
+                   .n_source = g->source_ns && g->n_out == 0 ? 1 : g->n_out,
                    .source_ns = g->source_ns,
                    .n_read = g->n_read,
                    .read_ns = g->read_ns};
@@ -61,6 +61,8 @@ static void learn(llm_guess *g, const int32_t *id, size_t n, int64_t time) {
         s.n_right += is_right && i < g->n_used;
     }
     g->n_made += n_new;
+    if (g->source_ns)
+        llm_pace_rate_asked(&g->pace, g->n_used, s.n_right);
     llm_pace_record(&g->pace, &s);
 }
 

@@ -21,7 +21,7 @@ static double most(double a, double b) {
 }
 
 void llm_pace_init(pace *p, const double prior[PACE_CLASSES + 1]) {
-    *p = (pace){0};
+    *p = (pace){.asked.prior = 0.5}; /* a text finds out with a few questions */
     for (int i = 0; i <= PACE_CLASSES; i++)
         p->rate[i].prior = prior[i];
 }
@@ -33,14 +33,20 @@ static void add(pace_mean *m, double x, double window) {
     m->mean += (x - m->mean) / m->n;
 }
 
+static void rate(pace_rate *r, bool is_right) {
+    const double keep = 1 - 1 / rate_window;
+    r->right = r->right * keep + is_right;
+    r->n = r->n * keep + 1;
+}
+
 void llm_pace_rate(pace *p, int class, bool is_right) {
-    const int of[2] = {class, PACE_ANY};
-    for (int i = 0; i < 2; i++) {
-        pace_rate *r = &p->rate[of[i]];
-        const double keep = 1 - 1 / rate_window;
-        r->right = r->right * keep + is_right;
-        r->n = r->n * keep + 1;
-    }
+    rate(&p->rate[class], is_right);
+}
+
+void llm_pace_rate_asked(pace *p, int64_t n_used, int64_t n_right) {
+    rate(&p->asked, n_used > 0);
+    for (int64_t i = 0; i < n_used && i <= n_right; i++)
+        rate(&p->rate[PACE_ANY], i < n_right);
 }
 
 /* A step without guesses. What is known about guesses is slowly forgotten, so that one bad
@@ -54,8 +60,11 @@ static void record_plain(pace *p, double ns) {
         p->cost[0][k].mean *= keep;
         p->cost[1][k].mean *= keep;
     }
-    p->rate[PACE_ANY].right *= keep;
-    p->rate[PACE_ANY].n *= keep;
+    pace_rate *const of_source[] = {&p->rate[PACE_ANY], &p->asked};
+    for (int i = 0; i < 2; i++) {
+        of_source[i]->right *= keep;
+        of_source[i]->n *= keep;
+    }
     p->n_since_plain = 0;
 }
 
@@ -125,8 +134,7 @@ static double expected_cost(const pace *p, int64_t k, double p_all_right) {
     return cost[1] * p_all_right + cost[0] * (1 - p_all_right);
 }
 
-static double expected_rate(const pace *p, int class) {
-    const pace_rate *r = &p->rate[class];
+static double expected_rate(const pace_rate *r) {
     return (r->right + r->prior * prior_weight) / (r->n + prior_weight);
 }
 
@@ -138,6 +146,8 @@ bool llm_pace_allows(const pace *p, int64_t n_read) {
 
 void llm_pace_restart(pace *p) {
     p->debt = least(p->debt, 0);
+    p->asked.right /= most(p->asked.n, 1);
+    p->asked.n = least(p->asked.n, 1);
 }
 
 int64_t llm_pace_choose(const pace *p, const uint8_t *class, int64_t n, bool ready) {
@@ -146,16 +156,21 @@ int64_t llm_pace_choose(const pace *p, const uint8_t *class, int64_t n, bool rea
     if (!llm_pace_allows(p, 0) || p->n_since_plain >= PLAIN_EVERY)
         return 0;
     double best = 1.02, p_right = 1, n_tokens = 1;
-    double source = p->source.n > 0 ? p->source.mean / p->plain.mean : assumed_source;
+    const double source = ready             ? 0
+                          : p->source.n > 0 ? p->source.mean / p->plain.mean
+                                            : assumed_source;
+    const double used =
+        ready ? 1 : expected_rate(&p->asked); /* else it is a step without guesses */
     int64_t chosen = 0, k = 0;
     for (int i = 0; i < (int)(sizeof size / sizeof *size) && k < n; i++) {
         for (; k < size[i] && k < n; k++) {
-            p_right *= expected_rate(p, class[k]);
+            p_right *= expected_rate(&p->rate[class[k]]);
             n_tokens += p_right;
         }
-        const double cost = 1 + expected_cost(p, k, p_right) + (ready ? 0 : source * (double)k);
-        if (n_tokens / cost > best) {
-            best = n_tokens / cost;
+        const double cost = 1 + used * expected_cost(p, k, p_right) + source * (double)k;
+        const double gain = (1 + used * (n_tokens - 1)) / cost;
+        if (gain > best) {
+            best = gain;
             chosen = k;
         }
     }

@@ -159,18 +159,24 @@ typedef struct oracle {
     world *w;
     double q, time; /* of a guess, in steps without guesses */
     double reading; /* of a token */
+    double
+        unsure; /* share of the times it is asked in which it makes no guess, in the time of one */
     size_t n_read;
+    int n_asked;
 } oracle;
 
 static void oracle_follow(void *self, const int32_t *old, size_t n_old, size_t n_same,
                           const int32_t *id, size_t n) {
-    (void)self, (void)old, (void)n_old, (void)n_same, (void)id, (void)n;
+    oracle *o = self;
+    (void)old, (void)n_old, (void)id, (void)n;
+    o->n_read = o->n_read < n_same ? o->n_read : n_same;
 }
 
 static int64_t oracle_catch_up(void *self, const int32_t *id, size_t n) {
     oracle *o = self;
     const size_t n_new = n - o->n_read;
     (void)id;
+    o->n_asked++;
     o->n_read = n;
     o->w->now += o->reading * o->w->plain_ns * (double)n_new;
     return (int64_t)n_new;
@@ -180,6 +186,8 @@ static int64_t oracle_propose(void *self, const int32_t *id, size_t n, int32_t *
                               int64_t n_max) {
     const oracle *o = self;
     (void)id;
+    if (o->unsure > 0 && any(o->w) < o->unsure)
+        return (void)(o->w->now += o->time * o->w->plain_ns), 0;
     for (int64_t k = 0; k < n_max; k++) {
         const bool is_right = any(o->w) < o->q;
         out[k] = is_right ? o->w->text[n + (size_t)k] : -1;
@@ -193,6 +201,23 @@ static void oracle_free(void *self) {
     (void)self;
 }
 
+static llm_guess *oracle_new(oracle *o) {
+    guess_source source = {.follow = oracle_follow,
+                           .catch_up = oracle_catch_up,
+                           .propose = oracle_propose,
+                           .free = oracle_free,
+                           .self = o};
+    for (int i = 0; i <= PACE_CLASSES; i++)
+        source.prior[i] = 0.7;
+    llm_guess_params p = llm_guess_default();
+    p.clock = clock_of;
+    p.clock_ctx = o->w;
+    llm_guess *g = NULL;
+    ggl_error err = {0};
+    CHECK_OK(llm_guess_new(&g, &p, &source, &err), &err);
+    return g;
+}
+
 /* Returns how many times as fast the text is after its first n_prompt tokens; the time for reading
  * these does not count. */
 static double with_draft(double q, double time, double cost, int64_t n_prompt) {
@@ -200,19 +225,8 @@ static double with_draft(double q, double time, double cost, int64_t n_prompt) {
     w = (world){.seed = 7, .plain_ns = 1e6, .cost = cost};
     oracle o = {.w = &w, .q = q, .time = time, .reading = time / 3};
     random_text(&w, 30000);
-    guess_source source = {.follow = oracle_follow,
-                           .catch_up = oracle_catch_up,
-                           .propose = oracle_propose,
-                           .free = oracle_free,
-                           .self = &o};
-    for (int i = 0; i <= PACE_CLASSES; i++)
-        source.prior[i] = 0.7;
-    llm_guess_params p = llm_guess_default();
-    p.clock = clock_of;
-    p.clock_ctx = &w;
-    llm_guess *g = NULL;
-    ggl_error err = {0};
-    if (!CHECK_OK(llm_guess_new(&g, &p, &source, &err), &err))
+    llm_guess *g = oracle_new(&o);
+    if (!g)
         return 0;
     const double steps = generate(&w, g, n_prompt) - (o.n_read ? o.reading * (double)n_prompt : 0);
     llm_guess_free(g);
@@ -232,6 +246,44 @@ TEST(a_draft_is_used_as_far_as_it_pays) {
         const double speed = with_draft(c[i].q, c[i].time, c[i].cost, n_prompt);
         CHECK_MSG(speed > c[i].least, "q %g, time %g, cost %g: %.2f times as fast, not %g", c[i].q,
                   c[i].time, c[i].cost, speed, c[i].least);
+    }
+}
+
+/* Writes texts of 128 tokens, each of which begins without debts. Returns the time, in steps without guesses for each token. */
+static double short_texts(oracle *o, llm_guess *g, int n_texts) {
+    enum { FIRST = 10, LENGTH = 128 };
+    double steps = 0;
+    o->n_asked = 0;
+    for (int i = 0; i < n_texts; i++) {
+        random_text(o->w, 30000);
+        o->w->n = FIRST + LENGTH;
+        steps += generate(o->w, g, FIRST);
+    }
+    return steps / (n_texts * LENGTH);
+}
+
+/* Where a draft is asked and mostly makes no guess, because it is not sure enough, it is asked only now and then: the tokens between are
+ * read together. As soon as it is sure, it is asked each time. */
+TEST(a_draft_that_is_seldom_sure_is_seldom_asked) {
+    static const double unsure[] = {1, 0.96, 0.9};
+    for (int i = 0; i < 3; i++) {
+        static world w;
+        w = (world){.seed = 9, .plain_ns = 1e6, .cost = 0.3};
+        oracle o = {.w = &w, .q = 0.7, .time = 0.1, .reading = 0.01, .unsure = unsure[i]};
+        llm_guess *g = oracle_new(&o);
+        if (!g)
+            return;
+        double steps = short_texts(&o, g, 30);
+        CHECK_MSG(o.n_asked < 30 * 128 / 10 && steps < 1.015,
+                  "unsure %g: asked %d times, %.3f steps for a token", unsure[i], o.n_asked, steps);
+        CHECK_MSG(o.n_asked >= 30, "unsure %g: asked %d times", unsure[i], o.n_asked);
+        o.unsure = 0;
+        o.q = 0.9;
+        o.time = 0.05;
+        steps = short_texts(&o, g, 8);
+        CHECK_MSG(steps < 0.8, "sure again: asked %d times, %.3f steps for a token", o.n_asked,
+                  steps);
+        llm_guess_free(g);
     }
 }
 
