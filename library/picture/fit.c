@@ -135,6 +135,38 @@ static sides within(const llm_arch_picture *rule, sides own) {
                    fmin(fmax(floor(own.height * by), 1), size)};
 }
 
+/* Whole blocks around it, or around one that is larger if these have too few pixels. Of too many, the largest height whose blocks are few enough is found by halves. */
+static sides canvas(const llm_arch_picture *rule, sides own, double side) {
+    const double most = (double)rule->most, least = (double)rule->least;
+    sides to = multiples(own, side, ceil);
+    if (to.width * to.height < least) {
+        const double by = sqrt(least / (own.height * own.width));
+        to = multiples((sides){ceil(own.width * by), ceil(own.height * by)}, side, ceil);
+    }
+    if (to.width * to.height <= most)
+        return to;
+    to = (sides){side, side};
+    for (double low = 1, high = own.height; low <= high;) {
+        const double height = floor((low + high) / 2);
+        const sides at =
+            multiples((sides){fmax(floor(own.width * height / own.height), 1), height}, side, ceil);
+        if (at.width * at.height <= most)
+            to = at, low = height + 1;
+        else
+            high = height - 1;
+    }
+    return to;
+}
+
+/* How large it is on its canvas: no larger than its own size, unless that has too few pixels. */
+static sides on_canvas(const llm_arch_picture *rule, sides own, sides to) {
+    double by = fmin(to.height / own.height, to.width / own.width);
+    if (own.height * own.width >= (double)rule->least)
+        by = fmin(by, 1);
+    return (sides){fmax(fmin(floor(own.width * by), to.width), 1),
+                   fmax(fmin(floor(own.height * by), to.height), 1)};
+}
+
 /* The size in the picture's shape whose lines of blocks take at most n tokens in pairs, as the authors of DeepSeek-V4-Flash-Vision solve it: an even number of lines,
  * and columns with one more behind them. */
 static sides smaller(const llm_arch_picture *rule, sides own, double n) {
@@ -275,6 +307,8 @@ static sides size_of(const llm_arch_picture *rule, int64_t width, int64_t height
         return multiples(within(rule, own), side, ceil);
     case LLM_FIT_TOKENS:
         return tokens(rule, own);
+    case LLM_FIT_CANVAS:
+        return canvas(rule, own, side);
     case LLM_FIT_STRETCH:
     case LLM_FIT_PAD:
     case LLM_FIT_CROP:
@@ -302,8 +336,10 @@ ggl_status llm_picture_fit_for(llm_picture_fit *f, const llm_arch_picture *rule,
     else if (rule->fit == LLM_FIT_PIL_PAD ||
              (rule->fit == LLM_FIT_TOKENS && (rule->wide == 0 || width < rule->wide * height)))
         pil_pad(f, width, height);
-    else if (rule->fit == LLM_FIT_WITHIN) {
-        const sides inner = within(rule, (sides){(double)width, (double)height});
+    else if (rule->fit == LLM_FIT_WITHIN || rule->fit == LLM_FIT_CANVAS) {
+        const sides own = {(double)width, (double)height}, inner = rule->fit == LLM_FIT_WITHIN
+                                                                       ? within(rule, own)
+                                                                       : on_canvas(rule, own, to);
         f->inner_width = (int64_t)inner.width;
         f->inner_height = (int64_t)inner.height;
     } else if (rule->fit == LLM_FIT_CROP)

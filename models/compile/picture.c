@@ -171,7 +171,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
                       llm_arch_picture *p) {
     static const char *const fits[] = {"stretch", "pad",    "crop",    "follow", "follow_pad",
                                        "longest", "area",   "aspect",  "fill",   "steps",
-                                       "patches", "within", "pil_pad", "tokens"};
+                                       "patches", "within", "pil_pad", "tokens", "canvas"};
     static const char *const ways[] = {"corners", "linear", "linear_zero", "cubic", "wide"};
     int64_t cells = 0, crossed = 0, places = 1;
     const struct {

@@ -51,7 +51,7 @@ static void prepare(const llm_picture *p, uint8_t choice) {
         .size = patch * block * (1 + choice % 7),
         .block = block,
         .inner = {block > 1 ? 2 : 0},
-        .fit = (llm_arch_fit)(choice % (LLM_FIT_TOKENS + 1)),
+        .fit = (llm_arch_fit)(choice % (LLM_FIT_CANVAS + 1)),
         .resize = (llm_arch_resize)(choice / 6 % 5),
         .least = choice * 3,
         .most = choice * 3 + 40,
@@ -64,7 +64,7 @@ static void prepare(const llm_picture *p, uint8_t choice) {
         .thin = choice % 4 * 8,
         .pairs = choice % 3 * 2,
         .wide = choice % 5,
-        .tiles = {.by = choice % (LLM_FIT_TOKENS + 1) ? LLM_TILES_NONE : LLM_TILES_WINDOWS,
+        .tiles = {.by = choice % (LLM_FIT_CANVAS + 1) ? LLM_TILES_NONE : LLM_TILES_WINDOWS,
                   .size = 1 + choice % 7}};
     llm_picture *before;
     ggl_error err = {0};

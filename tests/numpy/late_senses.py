@@ -348,6 +348,8 @@ class Check:
                 self.tell(f"{name}: a picture and a sound in one text", far <= 5 * limit, f"{far:.0e}" if got.shape == all_.shape else f"{got.shape}, not {all_.shape}")
         if self.convert and media == "both":
             self.half_known(name, file, line)
+        if self.convert and name == "glm5.3":
+            self.first_names(name, file, line)
         if self.convert and name == "reka-edge":
             self.as_counted(name, file, line)
             self.alone(name, folder)
@@ -462,6 +464,18 @@ class Check:
             found.append(np.load(self.at("npy")))
         same = found[0].shape == found[1].shape and np.array_equal(found[0].view(np.uint32), found[1].view(np.uint32))
         self.tell(f"{line['name']}: a folder that sees, and its two files", same and np.ptp(found[0][-1]) > 0, f"{found[0].shape}")
+
+    def first_names(self, name, file, line):
+        """A file of those that came first, with another name of the projector and of the clamp; one without a clamp, or of nothing, is refused."""
+        import gguf
+        meta, tensors = gguf.read(file)
+        clamp, path = meta.pop("clip.vision.swiglu_clamp"), self.write_medium("picture", line["media"][0])
+        gguf.write(self.at("first"), meta | {"clip.projector_type": "glm5next", "clip.vision.swiglu_limit": clamp}, tensors)
+        self.tell(f"{name}: the same rows of a file with the first names", np.array_equal(self.seen(file, "picture", path), self.seen(self.at("first"), "picture", path)))
+        for keys, words in (({}, "swiglu_limit"), ({"clip.vision.swiglu_clamp": gguf.Typed(gguf.F32, 0.0)}, "gates that are clamped at 0")):
+            gguf.write(self.at("first"), meta | keys, tensors)
+            done = subprocess.run([self.embed, "-m", self.at("text"), "--mmproj", self.at("first"), "--image", path, "--dump", "rows", "-o", self.at("npy")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            self.tell(f"{name}: {words}", done.returncode == 1 and words in done.stderr, done.stderr.strip())
 
     def as_counted(self, name, file, line):
         """A file that does not say how many blocks a part has, and how wide they are, as llama.cpp's converter makes it."""

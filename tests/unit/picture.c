@@ -455,6 +455,32 @@ TEST(fits) {
     expect_fit(&rule, 10000, 1, 336, 336);
 }
 
+/* Sizes and places as the processor of GLM-5.3-Flash in transformers 5.24 computes them. */
+TEST(on_a_canvas) {
+    static const int64_t size[][6] = {
+        {30, 5, 140, 28, 140, 23},      {28, 28, 56, 56, 56, 56},
+        {200, 20, 224, 28, 200, 20},    {100, 100, 112, 112, 100, 100},
+        {140, 140, 112, 112, 112, 112}, {1000, 10, 504, 28, 504, 5},
+        {10, 1000, 28, 560, 5, 560},    {300, 200, 140, 112, 140, 93},
+        {57, 20, 112, 56, 112, 39},     {2000, 3000, 112, 140, 93, 140},
+        {1, 200, 28, 224, 1, 224}};
+    ggl_error err = {0};
+    llm_arch_picture rule = follows;
+    rule.fit = LLM_FIT_CANVAS;
+    rule.least = 4 * 28 * 28, rule.most = 20 * 28 * 28;
+    for (size_t k = 0; k < sizeof size / sizeof *size; k++) {
+        llm_picture_fit f;
+        expect_fit(&rule, size[k][0], size[k][1], size[k][2], size[k][3]);
+        REQUIRE_OK(llm_picture_fit_for(&f, &rule, size[k][0], size[k][1], "x", &err), &err);
+        CHECK_INT(f.inner_width, size[k][4]);
+        CHECK_INT(f.inner_height, size[k][5]);
+        CHECK_INT(f.left, 0);
+        CHECK_INT(f.top, 0);
+    }
+    rule.least = 1, rule.most = 28 * 28; /* a thin one whose every size has two blocks */
+    expect_fit(&rule, 190, 1, 28, 28);
+}
+
 TEST(rules_and_shapes_without_a_size) {
     llm_picture_fit f;
     ggl_error err = {0};

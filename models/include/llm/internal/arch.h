@@ -297,14 +297,15 @@ typedef enum llm_arch_fit {
     LLM_FIT_PATCHES, /* as large as it can be with as many patches as are whole in it, but at least and at most those of `least` and `most` pixels: sides rounded up to whole blocks; stretched */
     LLM_FIT_WITHIN, /* its own size, made smaller if its whole patches have more than `most` pixels, or a side more than `size`; in whole blocks, at their left and top */
     LLM_FIT_PIL_PAD, /* as PAD, rounded as Pillow's ImageOps.pad does */
-    LLM_FIT_TOKENS /* its own size, at least `least` pixels, made smaller until at most `most` tokens stand for it: sides of whole patches, the last blocks filled; the rest of its shape is `color` */
+    LLM_FIT_TOKENS, /* its own size, at least `least` pixels, made smaller until at most `most` tokens stand for it: sides of whole patches, the last blocks filled; the rest of its shape is `color` */
+    LLM_FIT_CANVAS /* its own size, at the left and top of the whole blocks around it; larger if it has less than `least` pixels, smaller if the blocks have more than `most` */
 } llm_arch_fit;
 
 /* True for fits with a number of pixels, `most`; the others have a size. */
 static inline bool llm_arch_fit_is_counted(llm_arch_fit fit) {
     return fit == LLM_FIT_FOLLOW || fit == LLM_FIT_FOLLOW_PAD || fit == LLM_FIT_ASPECT ||
            fit == LLM_FIT_FILL || fit == LLM_FIT_STEPS || fit == LLM_FIT_PATCHES ||
-           fit == LLM_FIT_WITHIN || fit == LLM_FIT_TOKENS;
+           fit == LLM_FIT_WITHIN || fit == LLM_FIT_TOKENS || fit == LLM_FIT_CANVAS;
 }
 
 /* How the values between pixels are computed. */
