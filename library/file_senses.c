@@ -216,6 +216,8 @@ static ggl_status open_eye(file_senses *s, const char *mmproj, const llm_loading
     if (st == GGL_OK)
         st = llm_eye_start_reading(s->eye, n_ctx, err);
     if (st == GGL_OK)
+        llm_eye_choose_texts(s->eye, s->c->tokenizer);
+    if (st == GGL_OK)
         st = llm_eye_begin_text(s->eye, false, s->c->tokenizer, err);
     if (st != GGL_OK)
         return st;

@@ -412,6 +412,7 @@ static ggl_status open_eye(llm_context *c, const llm_open_parts *o, ggl_error *e
             : ggl_fail(&why, GGL_UNSUPPORTED,
                        "pictures stand in a text, which needs a tokenizer, and the model has none");
     if (st == GGL_OK) {
+        llm_eye_choose_texts(c->eye, c->tokenizer);
         llm_eye_note_other(c->eye, c->model, c->tokenizer, o->loading.note, o->loading.ctx);
         llm_eye_set_marks(c->eye, llm_model_max_images(c->model));
     }

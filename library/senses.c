@@ -53,6 +53,27 @@ static const char *text_beside(const llm_eye *e, size_t k) {
     return k < sizeof of_sound / sizeof *of_sound ? of_sound[k] : NULL;
 }
 
+/* True if the special token with which the text begins, "<token>", is one of the model's. */
+static bool begins_known(const char *text, const llm_tokenizer *t) {
+    const size_t n = strcspn(text, ">");
+    ggl_error none = {0};
+    llm_tokens ids = {0};
+    const bool known = *text == '<' && text[n] &&
+                       llm_tokenize(t, text, n + 1, LLM_TOKENIZE_SPECIAL, &ids, &none) == GGL_OK &&
+                       ids.n == 1;
+    llm_tokens_fini(&ids);
+    return known;
+}
+
+void llm_eye_choose_texts(llm_eye *e, const llm_tokenizer *t) {
+    llm_arch_picture *p = &e->rows[e->input].picture;
+    if (e->kind != &llm_eye_pictures || !*p->or_begin || begins_known(p->begin, t) ||
+        !begins_known(p->or_begin, t))
+        return;
+    memcpy(p->begin, p->or_begin, sizeof p->begin);
+    memcpy(p->end, p->or_end, sizeof p->end);
+}
+
 /* Returns a special token that stands beside its rows, which the tokenizer of the text model lacks; NULL: it has it, the descriptor names none, or
  * memory is out. */
 static const char *unknown_token(const llm_eye *e, const llm_tokenizer *t) {

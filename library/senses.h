@@ -12,6 +12,8 @@ void llm_eye_close(llm_eye *e); /* NULL is fine */
 /* What a model cannot do whose eye or ear is left out, for a note: "sees no pictures", "hears no sounds" or both. e: what was opened; NULL: nothing was, and the file or
  * folder says what it is. */
 const char *llm_eye_lack(const llm_eye *e, const char *mmproj);
+/* Lets the descriptor's other texts stand around pictures (or_begin, or_end) if the model's tokenizer has their first token, but not that of the usual ones. */
+void llm_eye_choose_texts(llm_eye *e, const llm_tokenizer *t);
 /* Notes that the eye is of another family than the text model, if its descriptor shows that: the tokenizer of the model lacks a special token that stands
  * beside pictures or sounds. note may be NULL. */
 void llm_eye_note_other(const llm_eye *e, const llm_model *model, const llm_tokenizer *t,

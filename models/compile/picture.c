@@ -61,6 +61,19 @@ bool llm_arch_want_row_text(arch_eval *ev, const arch_expr *e, const arch_value 
     return fits;
 }
 
+/* Reads a text that may stand in place of another one, and names no rows. */
+static bool read_other_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
+                            char out[LLM_ARCH_TEXT]) {
+    if (!llm_arch_want_row_text(ev, e, v, out))
+        return false;
+    bool names = false;
+    for (const char *s = out; *s && !names; s++)
+        names = llm_arch_row_named(s) >= 0;
+    if (names)
+        llm_arch_error(ev, e->place, "a text in place of another one names no rows");
+    return !names;
+}
+
 /* Counts the rows that are named in texts: {0}, {1} .. */
 static void count_marks(llm_arch_picture *p, const char *text) {
     for (; *text; text++)
@@ -128,6 +141,8 @@ enum {
     ARG_FILL,
     ARG_WIDE,
     ARG_WIDENED,
+    ARG_OR_BEGIN,
+    ARG_OR_END,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -211,6 +226,8 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         !read_widened(ev, e[ARG_WIDENED], v[ARG_WIDENED], p) ||
         !llm_arch_want_row_text(ev, e[ARG_BEGIN], v[ARG_BEGIN], p->begin) ||
         !llm_arch_want_row_text(ev, e[ARG_END], v[ARG_END], p->end) ||
+        !read_other_text(ev, e[ARG_OR_BEGIN], v[ARG_OR_BEGIN], p->or_begin) ||
+        !read_other_text(ev, e[ARG_OR_END], v[ARG_OR_END], p->or_end) ||
         !llm_arch_want_row_text(ev, e[ARG_LINE], v[ARG_LINE], p->line) ||
         !llm_arch_want_row_text(ev, e[ARG_LINE_END], v[ARG_LINE_END], p->line_end) ||
         !llm_arch_want_row_text(ev, e[ARG_FILL], v[ARG_FILL], p->fill) ||

@@ -112,12 +112,14 @@ static bool is_there(const json_value *v) {
 }
 
 /* Finds config.x in the object of the `within` line, else beside it. False: the two differ,
- * reported. */
+ * reported. A text part may name a class of its own; that of the whole has chosen the section. */
 static bool find_outermost(arch_eval *ev, const arch_expr *e, const json_value **out) {
     const json_value *in = llm_json_get(ev->conv->inner, e->name),
                      *beside = llm_json_get(ev->conv->config, e->name);
     if (!count_steps(ev, e, ev->conv->config) || !count_steps(ev, e, ev->conv->inner))
         return false;
+    if (is_there(beside) && strcmp(e->name, "architectures") == 0)
+        in = NULL;
     *out = is_there(in) ? in : beside;
     if (is_there(in) && is_there(beside) && in->kind != JSON_OBJECT && !same_json(in, beside)) {
         char own[80], other[80];

@@ -213,9 +213,26 @@ class Check:
                 self.run(self.cli, "-m", folder, "--mmproj", folder, *flags, "-p", f"ab{'<__media__>' * (len(flags) // 2)}cd", "-n", "0", "-ctk", "f32",
                          "-ctv", "f32", "-b", str(size), "-ub", str(size), "--logits", self.at("npy"))
                 self.tell(f"{line['name']}: the same bits in pieces of {size}", np.array_equal(whole.view(np.uint32), np.load(self.at("npy")).view(np.uint32)))
+        if line["name"] == "kimi-k2.5-text":
+            self.as_published(line, folder, flags)
         if line["name"] == "hunyuan-vl-text":
             self.hostile_parts(line["name"], folder)
         shutil.rmtree(folder)
+
+    def as_published(self, line, folder, flags):
+        """The same folder with a configuration as that of Kimi K2.5 is published: names of its own, and a text part that says its own class."""
+        c, want = line["config"], np.load(self.at("npy"))
+        vision = {"patch_size": c["vision_config"]["patch_size"], "pos_emb_type": "divided_fixed", "init_pos_emb_height": 5, "init_pos_emb_width": 5, "init_pos_emb_time": 4, "merge_kernel_size": [2, 2],
+                  "merge_type": "sd2_tpool", "mm_hidden_size": 24, "mm_projector_type": "patchmerger", "model_type": "", "projector_hidden_act": "gelu", "projector_ln_eps": 1e-05,
+                  "text_hidden_size": 16, "video_attn_type": "spatial_temporal", "vt_hidden_size": 24, "vt_intermediate_size": 40, "vt_num_attention_heads": 3, "vt_num_hidden_layers": 3}
+        published = {"architectures": ["KimiK25ForConditionalGeneration"], "ignore_index": -100, "media_placeholder_token_id": 3, "model_type": "kimi_k25", "tie_word_embeddings": False,
+                     "use_unified_vision_chunk": True, "video_placeholder": "<|kimi_k25_video_placeholder|>", "vision_config": vision,
+                     "text_config": {**c["text_config"], "architectures": ["DeepseekV3ForCausalLM"], "aux_loss_alpha": 0.001, "ep_size": 1, "moe_layer_freq": 1, "scoring_func": "sigmoid",
+                                     "seq_aux": True, "topk_method": "noaux_tc", "num_nextn_predict_layers": 0, "pretraining_tp": 1}}
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as f:
+            json.dump(published, f)
+        self.run(self.cli, "-m", folder, "--mmproj", folder, *flags, "-p", f"ab{'<__media__>' * (len(flags) // 2)}cd", "-n", "0", "-ctk", "f32", "-ctv", "f32", "--logits", self.at("npy"))
+        self.tell(f"{line['name']}: the same scores of a folder as published", np.array_equal(want, np.load(self.at("npy"))))
 
     def hostile_parts(self, name, folder):
         """Parts of the rotation that are more than it, or no sizes, are refused, as one number, too."""

@@ -490,6 +490,42 @@ def kimi_whole():
     return of
 
 
+class Glm52:
+    """GLM-5.2-Vision, which transformers lacks: Kimi K2.5's eye, whose rows stand in a text of GLM-5.2 between the marks of GLM."""
+
+    def __init__(self, is_whole):
+        self.is_whole = is_whole
+
+    def line(self, name):
+        eye = kimi()
+        vision, shapes = eye.model()
+        text = {**text_config("glm_moe_dsa", num_hidden_layers=3, moe_intermediate_size=8, n_routed_experts=4, num_experts_per_tok=2, n_group=1, topk_group=1, n_shared_experts=1,
+                              kv_lora_rank=8, q_lora_rank=12, qk_rope_head_dim=4, qk_nope_head_dim=6, v_head_dim=10, index_topk=12, index_head_dim=12, index_n_heads=8, tie_word_embeddings=False,
+                              indexer_types=["full", "full", "shared"], mlp_layer_types=["dense", "sparse", "sparse"], first_k_dense_replace=1), "vocab_size": 258, "num_key_value_heads": 2, "pad_token_id": 0}
+        config = {"architectures": ["Glm5vForConditionalGeneration"], "model_type": "glm5v", "text_config": text, "vision_config": {**eye.config["vision_config"], "mm_hidden_size": 24},
+                  "media_placeholder_token_id": 3}
+        media, words = [[40, 30], [60, 40]] if self.is_whole else [[40, 30], [9, 70], [60, 40]], list(GLM_MARKS) if self.is_whole else []
+        if self.is_whole:
+            model, own = Saved("whole", "GlmMoeDsaForCausalLM", text, {}, ("",), None, []).model()
+            shapes = own | {name: shape for name, shape in shapes.items()}
+            config["text_config"] = json.loads(model.config.to_json_string())
+        data, layouts = [], []
+        for size in media:
+            with torch.no_grad():
+                rows = eye.parts(vision, Image.fromarray(late_senses.medium("picture", size)))[1]
+                layouts.append([GLM_MARKS[0], len(rows), GLM_MARKS[1]])
+                if self.is_whole:
+                    ids = torch.tensor([[97, 98, 256, *[3] * len(rows), 257, 99, 100]])
+                    x = model.model.embed_tokens(ids)
+                    x[0, 3 : 3 + len(rows)] = rows
+                    keep = np.array([True] * 3 + [False] * len(rows) + [True] * 3)
+                    rows = model(inputs_embeds=x).logits[0][torch.tensor(keep)][:, :64]
+            data.append(rows.double().numpy())
+        data = np.concatenate(data).astype("<f4")
+        return {"name": name, "kind": "whole" if self.is_whole else "picture", "words": words, "config": config, "processor": eye.processor, "shapes": late_senses.packed(shapes), "media": media,
+                "layouts": layouts, "n_row": data.shape[1], "rows": base64.b64encode(data.tobytes()).decode()}
+
+
 def granite4():
     """LLaVA-NeXT's processor needs torchvision; here, Pillow resizes pictures to the same sizes. Rows of all layers of the text stand side by side."""
     vision = {"model_type": "siglip_vision_model", "hidden_size": 64, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 2, "image_size": 32, "patch_size": 4,
@@ -1714,7 +1750,7 @@ class CogVLM:
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "mimo-v2.5-ear": MimoEar, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm5.3": glm53, "glm5.3-text": glm53_whole, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral": voxtral, "voxtral-text": voxtral_whole, "voxtral-realtime": VoxtralRealtime, "cogvlm": lambda: CogVLM(False), "cogvlm-text": lambda: CogVLM(True), "hunyuan-vl": hunyuan, "hunyuan-vl-text": lambda: hunyuan_whole(hunyuan((1, 1, 1, 1))), "hunyuan-vl-text-three": lambda: hunyuan_whole(hunyuan((2, 1, 1))), "hy-v4-vl": hunyuan4, "hy-v4-vl-text": hunyuan4_whole}
+CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "mimo-v2.5-ear": MimoEar, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "glm5.2": lambda: Glm52(False), "glm5.2-text": lambda: Glm52(True), "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm5.3": glm53, "glm5.3-text": glm53_whole, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral": voxtral, "voxtral-text": voxtral_whole, "voxtral-realtime": VoxtralRealtime, "cogvlm": lambda: CogVLM(False), "cogvlm-text": lambda: CogVLM(True), "hunyuan-vl": hunyuan, "hunyuan-vl-text": lambda: hunyuan_whole(hunyuan((1, 1, 1, 1))), "hunyuan-vl-text-three": lambda: hunyuan_whole(hunyuan((2, 1, 1))), "hy-v4-vl": hunyuan4, "hy-v4-vl-text": hunyuan4_whole}
 
 
 def main():

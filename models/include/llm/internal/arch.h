@@ -409,8 +409,11 @@ typedef struct llm_arch_picture {
     bool
         crossed; /* the n-th patch, line by line, has the positions of the n-th one of a picture with as many lines as this one has columns */
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT]; /* texts around the rows in a prompt */
-    char line[LLM_ARCH_TEXT];                      /* between two lines of rows */
-    char line_end[LLM_ARCH_TEXT];                  /* behind each of them */
+    char or_begin[LLM_ARCH_TEXT],
+        or_end
+            [LLM_ARCH_TEXT]; /* in their place, for models that lack the first token of begin, and have that of or_begin; "": none */
+    char line[LLM_ARCH_TEXT];     /* between two lines of rows */
+    char line_end[LLM_ARCH_TEXT]; /* behind each of them */
     int n_marks; /* so many of the first rows that are made stand only where a text has {0}, {1} .. */
     int64_t
         pairs; /* two lines of rows stand in a text column by column, and begin and end at multiples of so many tokens; 0: they stand line by line */
