@@ -527,15 +527,21 @@ static int64_t most_in_line(const llm_arch_rows_of *row, int64_t window) {
            (is_square ? (p->size + unit - 1) / unit * p->block : (row->most - p->first) / p->block);
 }
 
-/* The number of lines of the plane that the stage is over. */
-static arch_value lines_of_plane(arch_eval *ev, const arch_expr *e, const arch_source *from) {
+/* The number of lines or columns of the picture, or of the plane that the stage is over. */
+static arch_value lines_of(arch_eval *ev, const arch_expr *e, const arch_source *from) {
+    const llm_arch_picture *p = &from->row.picture;
     char name[2 * ARCH_MAX_NAME + 64];
-    if (!from->row.is_plane)
+    const bool is_picture = from->row.is_input && p->patch > 0;
+    if (!from->row.is_plane && !is_picture)
         return llm_arch_error(ev, e->mark, "%s", LLM_ARCH_NO_PLANE);
-    snprintf(name, sizeof name, "%srows.%s.lines", ev->arch->has_tokens ? "stage." : "",
-             from->row.name);
+    if (is_picture && p->origin > 0)
+        return llm_arch_error(ev, e->mark,
+                              "lines and columns are counted where the first is 0: origin = 0");
+    snprintf(name, sizeof name, "%srows.%s.%s", ev->arch->has_tokens ? "stage." : "",
+             from->row.name, e->name);
     arch_value v = llm_arch_tensor_value(llm_arch_input(ev, e->mark, name, GGL_I32, 0, NULL));
-    v.range = llm_arch_plane_of(from->row.most).ny + 1;
+    v.range = from->row.is_plane ? llm_arch_plane_of(from->row.most).ny + 1
+                                 : most_in_line(&from->row, 0) + 1;
     v.number_too = true;
     return v;
 }
@@ -582,8 +588,8 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
                in_table = share || strcmp(e->name, "corner") == 0;
     const int64_t n = window ? 2 : llm_arch_picture_entries(p);
     const llm_arch_rows_of *own = ev->stage ? &ev->source[ev->n_sources - 1].row : NULL;
-    if (strcmp(e->name, "lines") == 0)
-        return lines_of_plane(ev, e, from);
+    if (strcmp(e->name, "lines") == 0 || strcmp(e->name, "columns") == 0)
+        return lines_of(ev, e, from);
     if (strcmp(e->name, "there") == 0)
         return is_patch(ev, e, from);
     if (strcmp(e->name, "t") == 0)

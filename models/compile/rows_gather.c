@@ -12,8 +12,8 @@
 
 /* Returns the part that the end of an input's name stands for. */
 static llm_rows_part part_named(const char *end) {
-    static const char *const name[] = {"",        ".y",     ".x",     ".corner", ".share",
-                                       ".window", ".there", ".lines", ".t"};
+    static const char *const name[] = {"",        ".y",     ".x",     ".corner",  ".share",
+                                       ".window", ".there", ".lines", ".columns", ".t"};
     int k = LLM_ROWS_NUMBER;
     if (strncmp(end, PLANE, sizeof PLANE - 1) == 0)
         return LLM_ROWS_PLANE;
@@ -192,10 +192,16 @@ static void gather_there(const llm_rows_piece *p, const llm_row_places *places, 
     }
 }
 
-/* How many lines a plane of n rows has. */
-static void gather_lines(const llm_rows_piece *p, int64_t n, float *to) {
+/* How many lines or columns the grid of a picture's n rows has, or a plane of them. */
+static void gather_lines(const llm_rows_piece *p, const llm_rows_input *in,
+                         const llm_row_places *places, int64_t n, float *to) {
     const llm_arch_plane all = llm_arch_plane_of(n);
-    const int32_t lines = all.nx == all.ny ? (int32_t)all.ny : 0;
+    const bool is_picture = !in->of_stage && places;
+    int32_t lines = !is_picture && all.nx == all.ny ? (int32_t)all.ny : 0;
+    for (int64_t i = in->part == LLM_ROWS_COLUMNS; is_picture && i < 2 * n; i += 2) {
+        const int32_t at = places->yx[i] < 0 ? -1 - places->yx[i] : places->yx[i];
+        lines = at >= lines ? at + 1 : lines;
+    }
     for (int64_t i = 0; i < p->m; i++)
         memcpy(to + i, &lines, sizeof lines);
 }
@@ -241,8 +247,8 @@ void llm_rows_gather(const llm_rows_piece *p, const llm_rows_input *in,
         gather_there(p, places, n, to);
         return;
     }
-    if (in->part == LLM_ROWS_LINES) {
-        gather_lines(p, n, to);
+    if (in->part == LLM_ROWS_LINES || in->part == LLM_ROWS_COLUMNS) {
+        gather_lines(p, in, places, n, to);
         return;
     }
     if (in->part == LLM_ROWS_NUMBER) {

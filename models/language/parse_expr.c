@@ -235,8 +235,9 @@ arch_expr *llm_arch_parse_atom(arch_parser *p) {
 }
 
 static bool is_part(const char *name) {
-    static const char *const parts[] = {"bias",   "t",     "x",     "y",    "corner", "share",
-                                        "window", "lines", "there", "line", "column", "picture"};
+    static const char *const parts[] = {"bias",  "t",      "x",      "y",       "corner",
+                                        "share", "window", "lines",  "columns", "there",
+                                        "line",  "column", "picture"};
     bool found = false;
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
         found |= strcmp(parts[k], name) == 0;

@@ -548,7 +548,7 @@ TEST(hints) {
 /* Each class of a built-in descriptor has one section, one of an eye, and one of an ear, unless they have conditions. */
 TEST(built_in_classes) {
     const char *name, *text;
-    char seen[3][4096] = {" ", " ", " "};
+    char seen[3][8192] = {" ", " ", " "};
     size_t n;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
         for (const char *s = text; (s = strstr(s, "\nconvert ")); s++) {

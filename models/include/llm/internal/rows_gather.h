@@ -21,7 +21,8 @@ typedef enum llm_rows_part {
     LLM_ROWS_SHARE,  /* f32 [llm_arch_picture_entries]: and the share of each */
     LLM_ROWS_WINDOW, /* f32 [2]: of the stage's rows, the first one in the window of a row, and the one behind the last */
     LLM_ROWS_THERE,  /* f32: 1 for a patch of a picture, 0 for a row of zeros that fills a block */
-    LLM_ROWS_LINES,  /* i32: how many lines the plane has; 0 where it is no square */
+    LLM_ROWS_LINES, /* i32: how many lines a picture's grid or the plane has; 0 where that is no square */
+    LLM_ROWS_COLUMNS, /* the same of its columns */
     LLM_ROWS_NUMBER, /* i32: the number of a row in the whole sound, whose windows run one after the other */
     LLM_ROWS_PLANE /* f32: the rows of the square of k x k lines and columns of the plane around each; zeros beyond its edges */
 } llm_rows_part;
