@@ -18,6 +18,7 @@ import numpy as np
 import folders
 import folders_deepseek4
 import folders_experts
+import folders_indexed
 import folders_more
 import gguf
 from folders import N_EMBD, N_LAYER, N_VOCAB, TOKENS, Weights, run, write_rotation, write_safetensors
@@ -40,6 +41,7 @@ CASES = {
     "Ernie4_5_MoeForCausalLM": (0, "model.mtp_block.0.", "model.", ERNIE),
     "MiMoV2FlashForCausalLM": (1, "model.mtp.layers.0.", "model.mtp.layers.0.", MIMO),
     "MiMoV2ForCausalLM": (1, "model.mtp.layers.0.", "model.mtp.layers.0.", MIMO),
+    "Xing4_0ForCausalLM": (1, f"model.layers.{N_LAYER}.", f"model.layers.{N_LAYER}.", BEHIND),
     "Qwen3NextForCausalLM": (None, "mtp.layers.0.", "mtp.", APART),
     "Qwen3_5ForCausalLM": (None, "mtp.layers.0.", "mtp.", APART),
     "Qwen3_5MoeForCausalLM": (None, "mtp.layers.0.", "mtp.", APART),
@@ -52,7 +54,7 @@ def guesses(model, out):
 
 
 def check(a, name):
-    config, make, *_ = {**folders.CLASSES, **folders_experts.CLASSES, **folders_more.CLASSES, **folders_deepseek4.CLASSES}[name]
+    config, make, *_ = {**folders.CLASSES, **folders_experts.CLASSES, **folders_more.CLASSES, **folders_deepseek4.CLASSES, **folders_indexed.CLASSES}[name]
     like, begin, others, parts = CASES[name]
     wide = config.get("hidden_size", N_EMBD)
     folder, model = os.path.join(a.dir, f"ahead-{name}"), os.path.join(a.dir, f"ahead-{name}.gguf")
@@ -66,7 +68,7 @@ def check(a, name):
         like = max(l for l in range(n_layer) if f"model.layers.{l}.self_attn.q_proj.weight" in w)
     source = f"layers.{like}." if parts is DEEPSEEK4 else f"model.layers.{like}."
     named = (lambda t: t.replace("post_attention_layernorm", "pre_mlp_layernorm")) if parts is MIMO else lambda t: t
-    w.update({begin + named(t[len(source):]): w[t] for t in list(w) if t.startswith(source) and "tid2eid" not in t})
+    w.update({begin + named(t[len(source):]): w[t] for t in list(w) if t.startswith(source) and "tid2eid" not in t and "_hc." not in t})
     if parts is DEEPSEEK4:  # whose first layer chooses experts by the token; this one does not
         w.vector(begin + "ffn.gate.bias", folders_deepseek4.N_EXPERT)
     theirs = {}
@@ -86,7 +88,7 @@ def check(a, name):
     arch, faults = keys["general.architecture"], []
     if (keys.get(f"{arch}.block_count"), keys.get(f"{arch}.nextn_predict_layers")) != (n_layer + 1, 1):
         faults.append(f"block_count is {keys.get(f'{arch}.block_count')}, nextn_predict_layers {keys.get(f'{arch}.nextn_predict_layers')}")
-    for t in [t for t in tensors if t.startswith(f"blk.{like}.") and "tid2eid" not in t]:
+    for t in [t for t in tensors if t.startswith(f"blk.{like}.") and "tid2eid" not in t and not (parts is BEHIND and ".hc_" in t)]:  # which has one row
         twin = tensors.get(t.replace(f"blk.{like}.", f"blk.{n_layer}."))
         if twin is None or not np.array_equal(twin, tensors[t]):
             faults.append(f"{t} is not repeated")

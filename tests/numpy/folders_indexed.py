@@ -245,6 +245,52 @@ DOTS3 = {**SIZE, **LATENT, "num_key_value_heads": N_HEAD, "model_type": "dots3_n
          "n_group": 1, "topk_group": 1, "routed_scaling_factor": 2.5, "norm_topk_prob": True, "tie_word_embeddings": False, "pad_token_id": 0, "how": {"halves": True}}
 
 
+# --- Xing 4.0: as ./twins/xing4_0.py computes it
+
+XING = {"vocab_size": N_VOCAB, "hidden_size": N_EMBD, "num_attention_heads": N_HEAD, "num_key_value_heads": N_HEAD, "max_position_embeddings": 128, "model_type": "xing4_0", "intermediate_size": N_FF,
+        "num_hidden_layers": 3, "num_nextn_predict_layers": 1, "q_lora_rank": 18, "kv_lora_rank": 14, "qk_nope_head_dim": 10, "qk_rope_head_dim": 6, "v_head_dim": 9, "rms_norm_eps": EPS, "hidden_act": "silu", "hc_mult": 4,
+        "hc_sinkhorn_iters": 4, "hc_eps": 1e-3, "mhc_h_res_clamp_min": -30, "mhc_h_res_clamp_max": 30, "first_k_dense_replace": 1, "moe_layer_freq": 1, "n_routed_experts": N_EXPERT, "n_shared_experts": 1,
+        "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 2.0, "scoring_func": "sigmoid", "topk_method": "noaux_tc", "norm_topk_prob": True,
+        "attention_bias": False, "tie_word_embeddings": False, "theta": 900.0}
+
+
+def xing_weights(c, w):
+    put(w, "", {"model.embed_tokens": (N_VOCAB, N_EMBD), "model.norm": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
+    n = c["hc_mult"]
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD} | (FEED if l == 0 else {}))
+        for part in ("attn", "ffn"):
+            put(w, f"{p}{part}_hc.hc_", {"fn!": ((2 + n) * n, n * N_EMBD), "base!": (2 + n) * n, "scale!": 3})
+        put(w, p + "self_attn.", latent(c, 18) | {"o_proj": (N_EMBD, N_HEAD * c["v_head_dim"])})
+        if l:
+            put(w, p + "mlp.", experts())
+
+
+def xing(c, w, n_ctx):
+    nano.load_family("xing4_0")
+    scaling = c["rope"]
+    keys = {"block_count": c["num_hidden_layers"], "attention.layer_norm_rms_epsilon": EPS, "hyper_connection.epsilon": c["hc_eps"], "hyper_connection.sinkhorn_iterations": c["hc_sinkhorn_iters"],
+            "rope.freq_base": c["theta"], "expert_used_count": c["num_experts_per_tok"], "expert_weights_scale": c["routed_scaling_factor"]}
+    if scaling:
+        keys |= {"rope.scaling.type": "yarn", "rope.scaling.factor": scaling["factor"], "rope.scaling.original_context_length": scaling["original_max_position_embeddings"],
+                 "rope.scaling.yarn_log_multiplier": 0.1 * scaling["mscale_all_dim"]}
+    parts = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "ffn_gate_inp": "mlp.gate", "attn_output": "self_attn.o_proj", "attn_kv_a_mqa": "self_attn.kv_a_proj_with_mqa",
+             "attn_kv_a_norm": "self_attn.kv_a_layernorm", "attn_q_a": "self_attn.q_a_proj", "attn_q_a_norm": "self_attn.q_a_layernorm", "attn_q_b": "self_attn.q_b_proj"}
+    parts |= {f"ffn_{part}": f"mlp.{part}_proj" for part in ("gate", "up", "down")} | {f"ffn_{part}_shexp": f"mlp.shared_experts.{part}_proj" for part in ("gate", "up", "down")}
+    out = {"token_embd.weight": w["model.embed_tokens.weight"], "output_norm.weight": w["model.norm.weight"], "output.weight": w["lm_head.weight"]}
+    for l in range(c["num_hidden_layers"]):
+        p, b = f"model.layers.{l}.", f"blk.{l}."
+        out.update({f"{b}{part}.weight": w[f"{p}{name}.weight"] for part, name in parts.items() if f"{p}{name}.weight" in w})
+        out.update({f"{b}hc_{part}_{name}.weight": w[f"{p}{part}_hc.hc_{name}"] for part in ("attn", "ffn") for name in ("fn", "base", "scale")})
+        both = w[p + "self_attn.kv_b_proj.weight"].reshape(N_HEAD, 10 + 9, 14)
+        out.update({b + "attn_k_b.weight": both[:, :10].transpose(0, 2, 1), b + "attn_v_b.weight": both[:, 10:]})
+        if l:
+            out[b + "exp_probs_b.bias"] = w[p + "mlp.gate.e_score_correction_bias"]
+            out.update({f"{b}ffn_{part}_exps.weight": np.stack([w[f"{p}mlp.experts.{e}.{part}_proj.weight"] for e in range(N_EXPERT)]) for part in ("gate", "down", "up")})
+    return sys.modules["xing4_0"].xing4_0(lambda name, *default: keys.get(name, *default), out, TOKENS, n_ctx)
+
+
 CLASSES = {
     "Dots3NoteForCausalLM": (DOTS3, dots3_weights, [None]),
     "DeepseekV32ForCausalLM": sparse("deepseek_v32"),
@@ -256,5 +302,6 @@ CLASSES = {
     "HYV4ForCausalLM": (HUNYUAN4, hunyuan4_weights, ["default"]),
     "HYV4ForCausalLM saved": ({**HUNYUAN4, "layout": saved}, hunyuan4_weights, ["default"]),
     "KimiK3ForConditionalGeneration": nested((KIMI_K3, kimi_k3_weights, [None], kimi_k3), sees="vision_tower", model_type="kimi_k3"),
+    "Xing4_0ForCausalLM": (XING, xing_weights, ["default", "yarn-latent"], xing),
     "GlmMoeDsaForCausalLM": sparse("glm_moe_dsa", indexer_types=["full", "shared", "full"]),
 }

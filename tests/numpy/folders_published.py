@@ -86,6 +86,7 @@ REFUSED = {"Gemma4ForCausalLM": [({"rope_parameters": {**TURNED, "full_attention
                                  ({"layer_types": ["conv"] * 3}, "layers of a kind")],
            "Cohere2MoeForCausalLM": [({"expert_selection_fn": "softmax"}, "not chosen by a sigmoid"), ({"shared_expert_combination_strategy": "sum"}, "a sum of shared"),
                                      ({"prefix_dense_sliding_window_pattern": 2}, "some have a window")],
+           "Xing4_0ForCausalLM": [({"mhc_h_res_clamp_max": 20}, "other bounds"), ({"topk_method": "greedy"}, "another choice of experts")],
            "KimiLinearForCausalLM": [({"q_lora_rank": 8}, "queries of a low rank"), ({"num_expert_group": 2}, "experts in groups"), ({"layer_types": ["linear_attention"] * 3}, "than the other list says"),
                                      ({"moe_renormalize": False}, "not normalised")],
            "FalconH1ForCausalLM": LIMITED, "Mamba2ForCausalLM": LIMITED}
