@@ -1,7 +1,10 @@
 """Folders of classes that came with transformers 5.24, as ./folders_late.py has them: rows in ./recorded.txt are transformers' own."""
+import sys
+
 import numpy as np
 
-from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
+import nano
+from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB, TOKENS
 from folders_experts import N_EACH, N_EXPERT
 from folders_indexed import beside_eye, inner
 from folders_late import FEED, SIZE, attention, put
@@ -183,7 +186,61 @@ def as_saved(w):
     return out
 
 
+# --- K2 Horizon: as ./twins/k2-horizon.py computes it
+
+K2 = {**SIZE, "model_type": "k2_horizon", "num_hidden_layers": 3, "head_dim": 10, "intermediate_size": N_FF, "rms_norm_eps": EPS, "hidden_act": "silu", "layernorm_num_groups": 4, "attention_bias": False,
+      "decoder_sparse_step": 1, "query_key_norm": False, "rope_head_dim": 10, "router_score_func": "sigmoid", "router_scaling_factor": 2.5, "norm_topk_prob": True, "moe_gate_bias": True,
+      "moe_intermediate_size": N_EACH, "mlp_only_layers": [0], "num_experts": N_EXPERT, "num_experts_per_tok": 2, "num_shared_experts": 1, "mova_num_experts": 5, "mova_num_experts_per_tok": 2,
+      "attention_gate_func": "softplus", "sliding_window": None, "use_sliding_window": False, "tie_word_embeddings": False, "d": 10, "theta": 900.0}
+DENSE = {**K2, "num_experts": 0, "mova_num_experts": 0, "mova_num_experts_per_tok": 0, "num_experts_per_tok": 0, "num_shared_experts": 0, "moe_intermediate_size": 0, "attention_gate_func": None,
+         "query_key_norm": True, "mlp_only_layers": []}
+
+
+def k2_weights(c, w):
+    frame(w)
+    for l in range(c["num_hidden_layers"]):
+        p, mixed = f"model.layers.{l}.", c["num_experts"] and l not in c["mlp_only_layers"]
+        put(w, p, {"input_layernorm": N_EMBD, "post_attention_layernorm": N_EMBD} | attention(10))
+        if c["attention_gate_func"]:
+            put(w, p, {"self_attn.gate_proj": (N_HEAD * 10, N_EMBD)})
+        if c["query_key_norm"]:
+            put(w, p, {"self_attn.q_norm": N_HEAD * 10, "self_attn.k_norm": N_KV * 10})
+        if not mixed:
+            put(w, p, FEED)
+            continue
+        del w[p + "self_attn.v_proj.weight"]
+        put(w, p + "self_attn.", {"v_router": (5, N_EMBD), "v_router.bias!": 5} | {f"v_experts.{e}": (N_KV * 10, N_EMBD) for e in range(5)})
+        put(w, p, {"mlp.gate.bias!": N_EXPERT, "mlp.gate": (N_EXPERT, N_EMBD)} | {f"mlp.{of}.{name}": shape for of in ("shared_experts", *(f"experts.{e}" for e in range(N_EXPERT)))
+                                                                                for name, shape in EACH.items()})
+
+
+def k2_horizon(c, w, n_ctx):
+    nano.load_family("k2-horizon")
+    twin = sys.modules["k2-horizon"]
+    twin.N_HEAD, twin.N_KV, twin.SIZE = N_HEAD, N_KV, 10
+    keys = {"block_count": c["num_hidden_layers"], "attention.layer_norm_rms_epsilon": EPS, "attention.group_norm_groups": c["layernorm_num_groups"], "rope.freq_base": c["theta"],
+            "expert_used_count": c["num_experts_per_tok"], "expert_weights_norm": True, "expert_weights_scale": c["router_scaling_factor"],
+            "attention.value_expert_used_count": c["mova_num_experts_per_tok"]}
+    if c["rope"]:
+        keys |= {"rope.scaling.type": "yarn", "rope.scaling.factor": c["rope"]["factor"], "rope.scaling.original_context_length": c["rope"]["original_max_position_embeddings"]}
+    parts = {f"attn_{part}": f"self_attn.{part}_proj" for part in ("q", "k", "v", "gate")} | {f"ffn_{part}": f"mlp.{part}_proj" for part in ("gate", "up", "down")}
+    parts |= {f"ffn_{part}_shexp": f"mlp.shared_experts.{part}_proj" for part in ("gate", "up", "down")}
+    parts |= {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_output": "self_attn.o_proj", "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
+              "attn_v_gate": "self_attn.v_router", "ffn_gate_inp": "mlp.gate"}
+    out = {"token_embd.weight": w["model.embed_tokens.weight"], "output_norm.weight": w["model.norm.weight"], "output.weight": w["lm_head.weight"]}
+    for l in range(c["num_hidden_layers"]):
+        p, b = f"model.layers.{l}.", f"blk.{l}."
+        out.update({f"{b}{part}.weight": w[f"{p}{name}.weight"] for part, name in parts.items() if f"{p}{name}.weight" in w})
+        if b + "attn_v_gate.weight" in out:
+            out[b + "attn_v_gate.bias"], out[b + "exp_probs_b.bias"] = w[p + "self_attn.v_router.bias"], w[p + "mlp.gate.bias"]
+            out[b + "attn_v_exps.weight"] = np.stack([w[f"{p}self_attn.v_experts.{e}.weight"] for e in range(5)])
+            out.update({f"{b}ffn_{part}_exps.weight": np.stack([w[f"{p}mlp.experts.{e}.{part}_proj.weight"] for e in range(N_EXPERT)]) for part in ("gate", "down", "up")})
+    return twin.k2_horizon(lambda name, *default: keys.get(name, *default), out, TOKENS, n_ctx)
+
+
 CLASSES = {
+    "K2HorizonForCausalLM": (K2, k2_weights, ["default", "yarn"], k2_horizon),
+    "K2HorizonForCausalLM dense": (DENSE, k2_weights, ["default"], k2_horizon),
     "Kolibri1ForCausalLM": (KOLIBRI, kolibri_weights, ["default", "yarn"]),
     "Kolibri1ForCausalLM saved": ({**KOLIBRI, "layout": SAVED, "norm_topk_prob": True}, kolibri_weights, ["default"]),
     "FlintForCausalLM": ({**OWN, "model_type": "flint", "intermediate_size": N_FF, "shared_expert_intermediate_size": N_ALL, "norm_topk_prob": True, "mlp_only_layers": [0], "decoder_sparse_step": 1,

@@ -87,6 +87,8 @@ REFUSED = {"Gemma4ForCausalLM": [({"rope_parameters": {**TURNED, "full_attention
            "Cohere2MoeForCausalLM": [({"expert_selection_fn": "softmax"}, "not chosen by a sigmoid"), ({"shared_expert_combination_strategy": "sum"}, "a sum of shared"),
                                      ({"prefix_dense_sliding_window_pattern": 2}, "some have a window")],
            "Xing4_0ForCausalLM": [({"mhc_h_res_clamp_max": 20}, "other bounds"), ({"topk_method": "greedy"}, "another choice of experts")],
+           "K2HorizonForCausalLM": [({"rope_head_dim": 8}, "a part of each head"), ({"mlp_only_layers": [0, 2]}, "other layers without experts"), ({"attention_gate_func": "silu"}, "another gate"),
+                                    ({"decoder_sparse_step": 2}, "layers without experts among"), ({"mova_num_experts_per_tok": 1}, "do not add up to 1"), ({"sliding_window": 9, "use_sliding_window": True}, "windows are not")],
            "KimiLinearForCausalLM": [({"q_lora_rank": 8}, "queries of a low rank"), ({"num_expert_group": 2}, "experts in groups"), ({"layer_types": ["linear_attention"] * 3}, "than the other list says"),
                                      ({"moe_renormalize": False}, "not normalised")],
            "FalconH1ForCausalLM": LIMITED, "Mamba2ForCausalLM": LIMITED}
