@@ -74,10 +74,13 @@ class Ear:
     def normed(self, x, name):
         return layer_norm(x, self.w64[name + ".weight"], self.w64[name + ".bias"], self.eps)
 
+    def placed(self, x):
+        return x + self.w64["a.position_embd.weight"][: len(x)]
+
     def encoded(self, x):
         for k in (1, 2):
             x = gelu_erf(conv(x, self.w64[f"a.conv1d.{k}.weight"], self.w64[f"a.conv1d.{k}.bias"][:, 0], k))
-        x = x + self.w64["a.position_embd.weight"][: len(x)]
+        x = self.placed(x)
         for b in (f"a.blk.{l}." for l in range(self.n_layer)):
             h = self.normed(x, b + "ln1")
             q, k, v = (split_heads(self.lin(h, f"{b}attn_{c}"), self.n_head) for c in "qkv")
@@ -119,13 +122,25 @@ class Ultravox(Ear):
 
 
 class Qwen2Audio(Ear):
-    kind, begin, end, least = "qwen2a", "<|audio_bos|>", "<|audio_eos|>", 3
+    """Windows are sounds of their own, filled with silence, of which convolutions alone see two rows. ./senses.txt has rows of transformers."""
+    kind, begin, end = "qwen2a", "<|audio_bos|>", "<|audio_eos|>"
 
     def make(self):
         self.matrix("mm.a.fc", self.n_text, self.n)
 
+    def windows(self, x):
+        most = 2 * self.n_pos
+        for at in range(0, len(x), most * STEP):
+            part = x[at : at + most * STEP]
+            self.n_own = -(-len(part) // STEP)
+            part = np.concatenate([part, np.zeros(most * STEP - len(part))])
+            yield mel.other_spectrogram(part, mel.slaney(16000, 400, self.n_mel), 400, 400, STEP, 0, min(self.n_own + 2, most), 8, False, False, False, 1, False, 0)
+
+    def placed(self, x):
+        return super().placed(x[: -(-self.n_own // 2)])
+
     def projected(self, x):
-        x = x[: len(x) // 2 * 2].reshape(len(x) // 2, 2, -1).mean(1)
+        x = x[: len(x) // 2 * 2].reshape(len(x) // 2, 2, self.n).mean(1)
         return self.lin(self.normed(x, "a.post_ln"), "mm.a.fc")
 
 
@@ -141,4 +156,5 @@ class Voxtral(Ear):
         return self.lin(gelu_erf(self.lin(side_by_side(self.normed(x, "a.post_ln"), 4), "mm.a.mlp.1")), "mm.a.mlp.2")
 
 
-KINDS = {"ultravox": Ultravox, "qwen2a": Qwen2Audio, "voxtral": Voxtral}
+KINDS = {"ultravox": Ultravox, "voxtral": Voxtral}
+FILES = {**KINDS, "qwen2a": Qwen2Audio}                        # also those whose rows ./senses.txt has

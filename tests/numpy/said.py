@@ -350,7 +350,7 @@ class Check(late_senses.Check):
         """A made-up ear of a family and its text model; prompt: the text around a sound, of a language and words to expect."""
         g = np.random.default_rng(4)
         eye_texts.WORDS.clear()
-        ear = ear_kinds.KINDS[kind](g)
+        ear = ear_kinds.FILES[kind](g)
         for one in words:
             eye_kinds.word(one)
         text = eye_texts.Llama(g, ear)

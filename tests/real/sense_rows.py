@@ -1091,6 +1091,38 @@ def flamingo(of="AudioFlamingo3ForConditionalGeneration"):
                  [[16000], [9234], [1700]] + [[500000]] * (glm or music))
 
 
+def qwen2a():
+    """Qwen2-Audio: Audio Flamingo's encoder, one product, and marks around all."""
+    audio = {"num_mel_bins": 16, "encoder_layers": 2, "encoder_attention_heads": 3, "encoder_ffn_dim": 40, "d_model": 24}
+
+    def parts(model, sound):
+        x = transformers.WhisperFeatureExtractor(feature_size=16)([sound], padding="max_length", return_attention_mask=True, return_tensors="pt", sampling_rate=16000)
+        inner = model.model if hasattr(model, "model") else model
+        n = (int(x["attention_mask"].sum()) - 1) // 2 + 1
+        sees = torch.zeros(1, 1, 1500, 1500, dtype=torch.float64).masked_fill(torch.arange(1500) >= n, -torch.inf)
+        found = inner.audio_tower(double(x["input_features"]), attention_mask=sees).last_hidden_state
+        return ["<|audio_bos|>", inner.multi_modal_projector(found)[0, : (n - 2) // 2 + 1], "<|audio_eos|>"]
+
+    config = {"text_config": text_config("qwen2"), "audio_config": audio, "audio_token_id": 3}
+    return Saved("sound", "Qwen2AudioForConditionalGeneration", config, {"feature_size": 16}, ("audio_tower.", "multi_modal_projector.", "model.audio_tower.", "model.multi_modal_projector."),
+                 parts, [[16000], [9234], [1700]])
+
+
+def qwen2a_whole():
+    """Rows of a sound in place of its token, as transformers' class merges them; text and ear have the names that it saves."""
+    of = qwen2a()
+    of.kind, of.words, of.tower, of.media = "whole", ("<|audio_bos|>", "<|audio_eos|>"), ("",), [[9234], [1700]]
+    of.config["text_config"] |= {"vocab_size": 258, "num_hidden_layers": 2, "pad_token_id": 0, "tie_word_embeddings": False}
+
+    def parts(model, sound):
+        x = transformers.WhisperFeatureExtractor(feature_size=16)([sound], padding="max_length", return_attention_mask=True, return_tensors="pt", sampling_rate=16000)
+        n = ((int(x["attention_mask"].sum()) - 1) // 2 - 1) // 2 + 1
+        return ["<|audio_bos|>", n, "<|audio_eos|>"], {"input_features": double(x["input_features"]), "feature_attention_mask": x["attention_mask"]}
+
+    of.parts = parts
+    return of
+
+
 def listener_whole(of, around):
     """The whole of one with Whisper's encoder; rows in place of a token."""
     of.kind, of.words, of.tower, of.media = "whole", around, ("",), [[9234], [1700]]
@@ -1783,7 +1815,7 @@ class CogVLM:
 
 
 GLM_MARKS = ("<|begin_of_image|>", "<|end_of_image|>")
-CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "mimo-v2.5-ear": MimoEar, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "glm5.2": lambda: Glm52(False), "glm5.2-text": lambda: Glm52(True), "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "lfm3-vl": lfm3, "lfm3-vl-text": lfm3_whole, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm5.3": glm53, "glm5.3-text": glm53_whole, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral": voxtral, "voxtral-text": voxtral_whole, "voxtral-realtime": VoxtralRealtime, "cogvlm": lambda: CogVLM(False), "cogvlm-text": lambda: CogVLM(True), "hunyuan-vl": hunyuan, "hunyuan-vl-text": lambda: hunyuan_whole(hunyuan((1, 1, 1, 1))), "hunyuan-vl-text-three": lambda: hunyuan_whole(hunyuan((2, 1, 1))), "hy-v4-vl": hunyuan4, "hy-v4-vl-text": hunyuan4_whole}
+CASES = {"reka-edge": yasa2, "reka-edge-places": lambda: yasa2(128), "deepseek-v4": deepseek4v, "mistral-large4": mistral4, "mistral-large4-text": mistral4_whole, "deepseek-ocr": deepseek_ocr, "deepseek-ocr-text": deepseek_ocr_whole, "deepseek-ocr2": deepseek_ocr2, "deepseek-ocr2-text": deepseek_ocr2_whole, "deepseek-ocr2-own": deepseek_ocr2_own, "deepseek-ocr2-own-text": lambda: deepseek_ocr2_whole(True), "dots3-note": dots3, "ling3": ling3, "phi4": phi4, "mimo-v2.5": mimo, "mimo-v2.5-ear": MimoEar, "step3.7": step3, "step3.7-text": step3_whole, "youtu-vl": youtu, "minimax-m3": minimax, "exaone4.5": exaone, "exaone4.5-text": exaone_whole, "granite4-vision": granite4, "granite4-vision-text": granite4_whole, "glm4.5v-text": glm_experts, "kimi-k2.5": kimi, "kimi-vl": kimivl, "glm5.2": lambda: Glm52(False), "glm5.2-text": lambda: Glm52(True), "kimi-k2.5-text": kimi_whole, "minicpm-v4.6": minicpm, "minicpm-v4.6-4x": lambda: minicpm("4x"), "minicpm-v4.6-text": minicpm_whole, "minicpm-ocr": lambda: minicpm("4x", "MiniCPMOcrForConditionalGeneration"), "minicpm-ocr-text": lambda: minicpm_whole("4x", "MiniCPMOcrForConditionalGeneration"), "muse-glimmer": muse, "gemma4uv": gemma4uv, "lfm2-vl": lfm2, "lfm3-vl": lfm3, "lfm3-vl-text": lfm3_whole, "dots-ocr": dots, "qwen3.5-text": qwen35_whole, "glm4v": glm, "glm5.3": glm53, "glm5.3-text": glm53_whole, "glm-ocr": lambda: glm("GlmOcrForConditionalGeneration"), "paddleocr": paddle, "lightonocr": lighton, "glm4v-text": lambda: turned_whole(glm(), GLM_MARKS, "Glm4vImageProcessor"), "glm-ocr-text": lambda: turned_whole(glm("GlmOcrForConditionalGeneration"), GLM_MARKS, "Glm4vImageProcessor"), "paddleocr-text": lambda: turned_whole(paddle(), ("<|IMAGE_START|>", "<|IMAGE_END|>"), "PaddleOCRVLImageProcessor"), "gemma4-text": lambda: gemma4_whole(use_bidirectional_attention="vision"), "gemma4-text-small": lambda: gemma4_whole(hidden_size_per_layer_input=8), "gemma4v": gemma4v, "gemma4ua": gemma4ua, "gemma4-both": gemma4_both, "qwen3a": qwen3a, "lfm2a": lfm2a, "qwen2.5o": qwen25o, "parakeet": Parakeet, "gemma4a": lambda: gemma4a(use_clipped_linears=False), "gemma4a-clipped": gemma4a, "gemma4v-clipped": lambda: gemma4v(use_clipped_linears=True, standardize=True), "audio-flamingo3": flamingo, "qwen2-audio": qwen2a, "qwen2-audio-text": qwen2a_whole, "glm-asr": lambda: flamingo("GlmAsrForConditionalGeneration"), "meralion": Meralion, "dots3-note-ear": Dots3, "audio-flamingo3-text": lambda: listener_whole(flamingo(), ()), "glm-asr-text": lambda: listener_whole(flamingo("GlmAsrForConditionalGeneration"), ("<|begin_of_audio|>", "<|end_of_audio|>")), "granite-speech": granite_speech, "granite-speech-text": granite_speech_whole, "granite-speech-plus": lambda: granite_speech(True), "music-flamingo": lambda: flamingo("MusicFlamingoForConditionalGeneration"), "music-flamingo-text": lambda: listener_whole(flamingo("MusicFlamingoForConditionalGeneration"), ("<|sound_bos|>", "<|sound_eos|>")), "voxtral": voxtral, "voxtral-text": voxtral_whole, "voxtral-realtime": VoxtralRealtime, "cogvlm": lambda: CogVLM(False), "cogvlm-text": lambda: CogVLM(True), "hunyuan-vl": hunyuan, "hunyuan-vl-text": lambda: hunyuan_whole(hunyuan((1, 1, 1, 1))), "hunyuan-vl-text-three": lambda: hunyuan_whole(hunyuan((2, 1, 1))), "hy-v4-vl": hunyuan4, "hy-v4-vl-text": hunyuan4_whole}
 
 
 def main():
