@@ -7,7 +7,9 @@ several windows, and spectrograms (llm-embed --dump mel). And what is no sound f
 Exit code 0, 1.
 """
 import argparse
+import json
 import os
+import shutil
 import subprocess
 import sys
 import wave
@@ -85,6 +87,40 @@ def test_mistakes(r):
         r.tell(f"refused: {what}", done.returncode in (1, 2) and words in done.stderr, "" if words in done.stderr else f"{done.returncode} {done.stderr!r}")
 
 
+def test_folder(r):
+    """Ultravox' folder, with and without what its encoder is, makes the rows of the file with the same weights."""
+    from folders import write_safetensors
+    ear = ear_kinds.Ultravox(np.random.default_rng(8))
+    text = eye_texts.KINDS[ear.text](np.random.default_rng(9), ear)
+    gguf.write(r.at("text"), text.meta, text.w)
+    gguf.write(r.at("eye"), ear.meta | {"clip.audio.attention.layer_norm_epsilon": 1e-5}, ear.w)
+    table = {"a.conv1d.": "audio_tower.conv", "a.position_embd": "audio_tower.embed_positions", "a.post_ln": "audio_tower.layer_norm", "a.blk.": "audio_tower.layers.", ".ln1": ".self_attn_layer_norm",
+             ".ln2": ".final_layer_norm", ".attn_out": ".self_attn.out_proj", ".attn_": ".self_attn.", ".ffn_up": ".fc1", ".ffn_down": ".fc2", "mm.a.mlp.": "multi_modal_projector.linear_",
+             "mm.a.norm_": "multi_modal_projector.ln_"}
+    tensors = {}
+    for name, x in ear.w.items():
+        for old, new in table.items():
+            name = name.replace(old, new)
+        for c in "qkv":
+            name = name.replace(f".self_attn.{c}.", f".self_attn.{c}_proj.")
+        tensors[name] = (x[:, 0] if "conv" in name and name.endswith("bias") else x).astype(np.float32)
+    audio = {"model_type": "whisper", "d_model": ear.n, "encoder_layers": ear.n_layer, "encoder_attention_heads": ear.n_head, "encoder_ffn_dim": ear.n_ff, "num_mel_bins": ear.n_mel}
+    folder = r.at("folder")
+    os.makedirs(folder, exist_ok=True)
+    write_safetensors(os.path.join(folder, "model.safetensors"), tensors)
+    write_sound(r.at("a.wav"), np.sin(np.arange(3000) * 0.1) * 0.1)
+    for more, words in (({}, None), ({"projector_ln_mid": False}, "projector_ln_mid"), ({"projector_act": "relu"}, "projector_act"), ({"audio_config": {}}, "a.conv1d.1.weight is")):
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as f:
+            json.dump({"architectures": ["UltravoxModel"], "model_type": "ultravox", "projector_ln_mid": True, "projector_act": "swiglu", "stack_factor": ear.stack, "audio_config": audio} | more, f)
+        if not words:
+            same = np.array_equal(r.rows(r.at("text"), r.at("eye"), r.at("a.wav")), r.rows(r.at("text"), folder, r.at("a.wav")))
+            r.tell("ultravox: the same rows of its folder", same)
+            continue
+        done = subprocess.run([r.a.embed, "-m", r.at("text"), "--mmproj", folder, "--audio", r.at("a.wav"), "--dump", "rows", "-o", r.at("npy")], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        r.tell(f"ultravox: a folder with {json.dumps(more)} is refused", done.returncode == 1 and words in done.stderr, done.stderr.strip())
+    shutil.rmtree(folder)
+
+
 def test_adapter(r, kind):
     """An adapter of the ear's matrices makes the rows of an ear into which it is merged."""
     g = np.random.default_rng(3)
@@ -122,6 +158,7 @@ def main():
             for seed in today.sample("ears " + kind, range(100), a.seeds):
                 eyes.test_kind(r, ear_kinds.KINDS, kind, seed, made_sounds)
             test_adapter(r, kind)
+        test_folder(r)
         test_mistakes(r)
     finally:
         r.clean()
