@@ -244,6 +244,113 @@ class LlavaNorm(Llava):
         return self.normed(self.lin(gelu(self.normed(self.lin(x, "mm.0"), "mm.1")), "mm.3"), "mm.4")
 
 
+def hard(x):
+    """The sigmoid made of three straight lines."""
+    return np.clip(x + 3, 0, 6) / 6
+
+
+class Mobile(Llava):
+    """MobileVLM's first projector, as llama.cpp 0.5.0 and torchvision's inverted residuals have it: rows in a square, [n, n, c]."""
+    kind = "ldp"
+
+    def sized(self):
+        super().sized(4, 2)
+
+    def taps(self, name, c):
+        self.w[name] = (0.4 * self.g.normal(size=(c, 1, 3, 3) if self.g.integers(2) else (c, 3, 3))).astype(np.float32)
+
+    def projector(self):
+        c, n_mean = self.n_text, int(self.g.integers(3, 9))
+        self.matrix("mm.model.mlp.1", c, self.n)
+        self.matrix("mm.model.mlp.3", c, c)
+        for b in ("mm.model.mb_block.1.block.", "mm.model.mb_block.2.block."):
+            self.taps(b + "0.0.weight", c)
+            self.norm(b + "0.1", c)
+            self.matrix(b + "1.fc1", n_mean, c)
+            self.matrix(b + "1.fc2", c, n_mean, 3.0)
+            self.matrix(b + "2.0", c, c, bias=False)
+            self.norm(b + "2.1", c)
+
+    def each(self, x, name, step=1):
+        """A convolution of each channel alone, zeros around."""
+        w = self.w64[name].reshape(-1, 3, 3)
+        n = len(x)
+        y = np.zeros((n + 2, n + 2, x.shape[2]))
+        y[1:-1, 1:-1] = x
+        return sum(y[i : i + n, j : j + n] * w[:, i, j] for i in range(3) for j in range(3))[::step, ::step]
+
+    def block(self, x, b, step):
+        x = self.normed(self.each(x, b + "0.0.weight", step), b + "0.1")
+        x = x * hard(x)
+        mean = x.mean((0, 1))
+        x = x * hard(self.lin(np.maximum(self.lin(mean, b + "1.fc1"), 0), b + "1.fc2"))
+        return self.normed(self.lin(x, b + "2.0"), b + "2.1")
+
+    def joined(self, x):
+        x = x + self.block(x, "mm.model.mb_block.1.block.", 1)
+        return self.block(x, "mm.model.mb_block.2.block.", 2)
+
+    def projected(self, x):
+        a, b = (0, 2) if self.kind == "ldpv2" else (1, 3)
+        x = self.lin(gelu(self.lin(x, f"mm.model.mlp.{a}")), f"mm.model.mlp.{b}")
+        return self.joined(x.reshape(self.side, self.side, -1)).reshape(-1, self.n_text)
+
+    def see(self, a):
+        return Seen(super().see(a).rows, grid(self.side // 2, self.side // 2))
+
+
+class MobileV2(Mobile):
+    """The second one: means of 2 x 2 rows, and a convolution of these beside them."""
+    kind = "ldpv2"
+
+    def projector(self):
+        self.matrix("mm.model.mlp.0", self.n_text, self.n)
+        self.matrix("mm.model.mlp.2", self.n_text, self.n_text)
+        self.taps("mm.model.peg.0.weight", self.n_text)
+        self.vector("mm.model.peg.0.bias", self.n_text)
+
+    def joined(self, x):
+        n = len(x) // 2
+        x = x.reshape(n, 2, n, 2, -1).mean((1, 3))
+        return x + self.each(x, "mm.model.peg.0.weight") + self.w64["mm.model.peg.0.bias"]
+
+
+class GlmEdge(Square):
+    """GLM-Edge-V, as llama.cpp 0.5.0 has it."""
+    kind, fit, how = "adapter", picture.PAD, picture.CUBIC
+
+    def make(self):
+        self.sized(4, 2)
+        self.about = f", {self.side} on a side"
+        self.patch_tensors()
+        self.matrix("v.position_embd", self.side**2, self.n, bias=False)
+        self.layers(fused=bool(self.g.integers(2)), swapped=bool(self.g.integers(2)))
+        if self.g.integers(2):
+            self.norm("v.post_ln", self.n)
+        n, n_ff = self.n_text, int(self.g.integers(20, 60))
+        self.w["adapter.conv.weight"] = (self.g.normal(size=(n, self.n, 2, 2)) / math.sqrt(4 * self.n)).astype(np.float32)
+        self.vector("adapter.conv.bias", n)
+        self.matrix("adapter.linear.linear", n, n, bias=False)
+        self.norm("adapter.linear.norm1", n)
+        self.matrix("adapter.linear.gate", n_ff, n, bias=False)
+        self.matrix("adapter.linear.dense_h_to_4h", n_ff, n, bias=False)
+        self.matrix("adapter.linear.dense_4h_to_h", n, n_ff, bias=False)
+        self.vector("adapter.boi", n)
+        self.vector("adapter.eoi", n)
+
+    def see(self, a):
+        x = self.embedded(picture.seen(self.rule(self.fit, self.how, self.side * self.p), a)).reshape(-1, self.n) + self.w64["v.position_embd.weight"]
+        for l in range(self.n_layer):
+            x = self.layer(x, l)
+        if "v.post_ln.weight" in self.w:
+            x = self.normed(x, "v.post_ln")
+        x = blocks_of(x.reshape(self.side, self.side, self.n), 2).reshape(-1, 2, 2, self.n)
+        x = np.einsum("byxc,ncyx->bn", x, self.w64["adapter.conv.weight"]) + self.w64["adapter.conv.bias"]
+        x = gelu(self.normed(self.lin(x, "adapter.linear.linear"), "adapter.linear.norm1"))
+        x = self.lin(silu(self.lin(x, "adapter.linear.gate")) * self.lin(x, "adapter.linear.dense_h_to_4h"), "adapter.linear.dense_4h_to_h")
+        return Seen(np.concatenate([self.w64["adapter.boi"][None], x, self.w64["adapter.eoi"][None]]), [(0, i) for i in range(len(x) + 2)])
+
+
 class Janus(Square):
     kind = "janus_pro"
 
@@ -783,4 +890,4 @@ class Pixtral(Eye):
 
 
 KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2vl-glm4": Qwen2VLGlm, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL, "deep granite": DeepGranite, "idefics3": Idefics3,
-         "internvl": InternVL, "llama4": Llama4, "nemotron-v2": NemotronV2, "llava-tiles": LlavaTiled, "pixtral": Pixtral, "minicpmv": MiniCPMV, "janus": Janus}
+         "internvl": InternVL, "llama4": Llama4, "nemotron-v2": NemotronV2, "llava-tiles": LlavaTiled, "pixtral": Pixtral, "minicpmv": MiniCPMV, "janus": Janus, "mobilevlm": Mobile, "mobilevlm-v2": MobileV2, "glm-edge": GlmEdge}
