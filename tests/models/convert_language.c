@@ -548,11 +548,11 @@ TEST(hints) {
 /* Each class of a built-in descriptor has one section, one of an eye, and one of an ear, unless they have conditions. */
 TEST(built_in_classes) {
     const char *name, *text;
-    char seen[3][8192] = {" ", " ", " "};
+    char seen[3][16384] = {" ", " ", " "};
     size_t n;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
         for (const char *s = text; (s = strstr(s, "\nconvert ")); s++) {
-            char line[512], *class_name;
+            char line[1024], *class_name;
             snprintf(line, sizeof line, "%.*s", (int)strcspn(s + 9, ":"), s + 9);
             char *condition = strstr(line, " if "), *list = seen[!strstr(text, "\nrows = ") ? 0
                                                                  : strstr(text, "] from s") ? 2
