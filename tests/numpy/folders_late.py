@@ -144,7 +144,8 @@ def nemotron_h_weights(c, w):
     put(w, "", {"backbone.embeddings": (N_VOCAB, N_EMBD), "backbone.norm_f": N_EMBD, "lm_head": (N_VOCAB, N_EMBD)})
     for l, part in enumerate(c["like"]["layers"]):
         put(w, f"backbone.layers.{l}.", {"norm": N_EMBD})
-        put(w, f"backbone.layers.{l}.mixer.", parts[part])
+        put(w, f"backbone.layers.{l}.mixer.", {name: tuple(c["like"].get("each", {}).get(l, n) if n == N_EACH else n for n in shape) if "experts." in name and isinstance(shape, tuple) else shape
+                                               for name, shape in parts[part].items()})
 
 
 def nemotron_h(layers, listed=False, **more):

@@ -5,7 +5,7 @@ import numpy as np
 from folders import CLASSES as FIRST
 from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
 from folders_experts import N_EACH, N_EXPERT
-from folders_late import FEED, SIZE, attention, put
+from folders_late import FEED, SIZE, SPARSE, attention, nemotron_h, put
 from folders_mixed import CLASSES as MIXED
 from folders_more import CLASSES as MORE
 from folders_named import CLASSES as NAMED
@@ -198,6 +198,15 @@ def bare(w):
     return {name.replace("transformer.", ""): t for name, t in w.items()}
 
 
+def in_blocks():
+    """Nemotron 3 Puzzle: experts' widths and numbers are of each layer."""
+    config, weights, scalings = nemotron_h("ME*E", moe_latent_size=24, **SPARSE)
+    config = {name: value for name, value in config.items() if name not in ("hybrid_override_pattern", "num_experts_per_tok", "moe_intermediate_size")}
+    blocks = [{"block_type": "mamba"}, {"block_type": "moe", "num_experts_per_tok": 3, "moe_intermediate_size": 16}, {"block_type": "attention"},
+              {"block_type": "moe", "num_experts_per_tok": 1, "moe_intermediate_size": N_EACH}]
+    return {**config, "mamba_head_dim": 8, "like": {"layers": "ME*E", "each": {1: 16}}, "block_configs": blocks, "num_nextn_predict_layers": 1, "mtp_block_configs": [{"block_type": "attention"}]}, weights, scalings
+
+
 LING = {**OWN, "model_type": "bailing_moe", "num_experts": N_EXPERT, "num_experts_per_tok": 2, "num_shared_experts": 2, "moe_intermediate_size": N_EACH, "norm_topk_prob": True,
         "first_k_dense_replace": 0, "norm_head": False, "norm_softmax": False, "use_bias": False, "use_qkv_bias": False, "multi_gate": False, "max_window_layers": 3, "use_sliding_window": False}
 THINKER = {**{name: value for name, value in OWN.items() if name not in ("intermediate_size", "hidden_act")}, "model_type": "smallthinker", "num_hidden_layers": 5, "head_dim": 16, "d": 16, "moe_ffn_hidden_size": N_EACH, "moe_num_primary_experts": N_EXPERT,
@@ -247,6 +256,7 @@ CLASSES = {
     "ChameleonForConditionalGeneration after": ({**OWN, "model_type": "chameleon", "num_key_value_heads": N_HEAD, "swin_norm": True, "vocabulary_map": PIECES, "vq_config": {"embed_dim": 4}}, chameleon_weights, ["default"]),
     "RWKV6Qwen2ForCausalLM": ({**OWN, "model_type": "rwkv6qwen2", "lora_rank_tokenshift": 6, "lora_rank_decay": 7}, qrwkv_weights, ["default"]),
     "TalkieForCausalLM": ({**{name: value for name, value in OWN.items() if name not in ("rms_norm_eps", "hidden_act")}, "model_type": "talkie", "num_key_value_heads": N_HEAD, "head_dim": 12}, talkie_weights, ["default"]),
+    "NemotronHPuzzleForCausalLM": in_blocks(),
     "MambaLMHeadModel": ({"d_model": N_EMBD, "n_layer": 3, "vocab_size": N_VOCAB - 3, "pad_vocab_size_multiple": 8, "ssm_cfg": {}, "rms_norm": True, "residual_in_fp32": True, "fused_add_norm": True},
                          own_mamba_weights, [None]),
     "LLaMAForCausalLM": spelled(FIRST["LlamaForCausalLM"]),
