@@ -790,6 +790,7 @@ ggl_status llm_arch_convert_tensors(arch_conversion *c, ggl_error *err) {
         s = check_guess_tokens(c, &made, err);
     if (s == GGL_OK && !c->collect && !c->only_some)
         s = llm_arch_convert_check_leftovers(c, err);
+    llm_arch_result_fini(&made);
     ggl_graph_free(g);
     return s;
 }

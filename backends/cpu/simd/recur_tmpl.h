@@ -136,13 +136,13 @@ INLINE void all_rows(const cpu_recur_kind kind, const bool tail, float *s, float
         const int64_t end = n_rows - first < MANY ? n_rows : first + MANY;
         int64_t j = looks_back(kind) ? first : end;
         for (; j + SIDE <= end; j += SIDE)
-            before(kind, SIDE, tail, s + j * n, r->v + j, r, e + j - first);
+            before(kind, SIDE, tail, s + j * n, r->v + j, r, e + (j - first));
         for (; j < end; j++)
-            before(kind, 1, tail, s + j * n, r->v + j, r, e + j - first);
+            before(kind, 1, tail, s + j * n, r->v + j, r, e + (j - first));
         for (j = first; j + SIDE <= end; j += SIDE)
-            some_rows(kind, SIDE, tail, s + j * n, y + j, j, e + j - first, r);
+            some_rows(kind, SIDE, tail, s + j * n, y + j, j, e + (j - first), r);
         for (; j < end; j++)
-            some_rows(kind, 1, tail, s + j * n, y + j, j, e + j - first, r);
+            some_rows(kind, 1, tail, s + j * n, y + j, j, e + (j - first), r);
     }
 }
 
