@@ -63,11 +63,10 @@ static ggl_status fill(dictation *d, ggl_error *err) {
 /* Runs the text in the context's own engine. */
 static ggl_status run_here(dictation *d, const llm_sequence_params *p, ggl_error *err) {
     llm_sequence_params own = *p;
-    uint64_t id = 0;
     own.in_slot = 1;
     ggl_status st = llm_context_give(d->c, err);
     if (st == GGL_OK)
-        st = llm_engine_add(d->c->engine, &own, &id, err);
+        st = llm_engine_add(d->c->engine, &own, &d->id, err);
     if (st != GGL_OK)
         return st;
     while (st == GGL_OK && !d->is_over) {
@@ -77,10 +76,7 @@ static ggl_status run_here(dictation *d, const llm_sequence_params *p, ggl_error
         if (st == GGL_OK && !d->is_over && llm_context_is_cancelled(d->c))
             st = ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
     }
-    if (!d->is_over)
-        llm_engine_cancel(d->c->engine, id);
-    const ggl_status erased = llm_context_erase(d->c, st == GGL_OK ? err : NULL);
-    return st == GGL_OK ? erased : st;
+    return llm_dictation_leave(d, st, err);
 }
 
 /* Gives the caller what was written so far. */
@@ -179,7 +175,7 @@ ggl_status llm_dictate(llm_context *c, const char *path, const llm_transcribe_pa
     ggl_status st = open(&d, path, err);
     if (st == GGL_OK)
         st = p->live ? write_live(&d, err) : write_all(&d, err);
-    llm_dictation_stop(&d);
+    st = llm_dictation_stop(&d, st, err);
     llm_dictation_fini(&d);
     return st;
 }

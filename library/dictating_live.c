@@ -71,22 +71,14 @@ static ggl_status hear(dictation *d, int64_t end, bool is_last, ggl_error *err) 
     return st;
 }
 
-/* Ends the text of a part, whatever the status was. */
-static ggl_status end_text(dictation *d, ggl_status st, ggl_error *err) {
-    if (!d->is_over)
-        llm_engine_cancel(d->c->engine, d->id);
+ggl_status llm_dictation_stop(dictation *d, ggl_status st, ggl_error *err) {
+    if (!d->flow)
+        return st;
+    st = llm_dictation_leave(d, st, err);
     st = llm_dictation_answered(d, st, err);
-    const ggl_status erased = llm_context_erase(d->c, st == GGL_OK ? err : NULL);
     llm_ear_flow_free(d->flow);
     d->flow = NULL;
-    return st == GGL_OK ? erased : st;
-}
-
-void llm_dictation_stop(dictation *d) {
-    if (d->flow && !d->is_over)
-        llm_engine_cancel(d->c->engine, d->id);
-    if (d->flow)
-        (void)llm_context_erase(d->c, NULL);
+    return st;
 }
 
 ggl_status llm_dictation_go_on(dictation *d, ggl_error *err) {
@@ -99,8 +91,8 @@ ggl_status llm_dictation_go_on(dictation *d, ggl_error *err) {
             st = begin_part(d, err);
         if (st == GGL_OK)
             st = hear(d, end, is_known, err);
-        if (d->flow && (st != GGL_OK || is_known))
-            st = end_text(d, st, err);
+        if (st != GGL_OK || is_known)
+            st = llm_dictation_stop(d, st, err);
         if (st == GGL_OK && is_known)
             st = llm_dictation_tell(d, true, err);
         if (st == GGL_OK && is_known)

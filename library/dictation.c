@@ -197,6 +197,13 @@ ggl_status llm_dictation_ask(dictation *d, double seconds, llm_sequence_params *
     return GGL_OK;
 }
 
+ggl_status llm_dictation_leave(dictation *d, ggl_status st, ggl_error *err) {
+    if (!d->is_over)
+        llm_engine_cancel(d->c->engine, d->id);
+    const ggl_status erased = llm_context_erase(d->c, st == GGL_OK ? err : NULL);
+    return st == GGL_OK ? erased : st;
+}
+
 ggl_status llm_dictation_answered(dictation *d, ggl_status st, ggl_error *err) {
     if (d->is_drawing)
         llm_job_parts_fini(&d->parts);

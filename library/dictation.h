@@ -34,6 +34,7 @@ typedef struct dictation {
     llm_job_parts parts; /* what draws them, if is_drawing */
     bool is_drawing;
     size_t n_told; /* bytes of raw that the caller has, as text that is being written */
+    uint64_t id;   /* of its text, where that is in the context's own engine */
     bool is_over, lacks_room;
     llm_end why;
     ggl_status st;
@@ -41,7 +42,6 @@ typedef struct dictation {
     /* Of a sound that is written down while it comes (dictating_live.c). */
     ear_flow *flow;  /* of the part; NULL: it has none yet */
     int64_t n_heard; /* samples of it that the ear has heard */
-    uint64_t id;     /* of the text, in the context's engine */
 } dictation;
 
 /* Begins without a sound: what is said is asked for as d->p says. d: zero but for c, p and way; free it with llm_dictation_fini in any case. Statuses of llm_transcribe. */
@@ -56,7 +56,9 @@ int64_t llm_dictation_certain(const dictation *d);
 /* Begins the answer to d->prompt, to a part of so many seconds: *p becomes what the engine is asked for. */
 GGL_NODISCARD ggl_status llm_dictation_ask(dictation *d, double seconds, llm_sequence_params *p,
                                            ggl_error *err);
-/* Ends it. st: how it went; what has gone wrong meanwhile is returned. */
+/* Ends the text in the context's own engine, if it has not ended: the context's sequence is empty then. st: how it went; it is returned, or why that failed. */
+GGL_NODISCARD ggl_status llm_dictation_leave(dictation *d, ggl_status st, ggl_error *err);
+/* Ends the answer. st: how it went; what has gone wrong meanwhile is returned. */
 GGL_NODISCARD ggl_status llm_dictation_answered(dictation *d, ggl_status st, ggl_error *err);
 /* Gives the caller what was written since the last call; is_last: the part ends. GGL_CANCELLED: it wants no more; GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_dictation_tell(dictation *d, bool is_last, ggl_error *err);

@@ -13,7 +13,7 @@ struct llm_live {
 };
 
 static void close(llm_context *c) {
-    llm_dictation_stop(&c->live->d);
+    (void)llm_dictation_stop(&c->live->d, GGL_CANCELLED, NULL);
     llm_dictation_fini(&c->live->d);
     ggl_free(c->live);
     c->live = NULL;
