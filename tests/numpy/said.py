@@ -251,12 +251,18 @@ class Check(late_senses.Check):
                 "feeder.start()\n"
                 "stopped = why(lambda: live.transcribe(sys.argv[4], raw='f32le', live=True, said=lambda text: begun.set()))\n"
                 "feeder.join()\n"
-                "print(json.dumps([said, len(got), ''.join(again), list(live.stream_speech([])), [list(p.tokens) for p in live.transcribe(sys.argv[3])], stopped, ''.join(live.stream_speech([[0.0] * 107]))]))\n")
+                "inside, lib, handle = [], live._lib, live._handle\n"
+                "def call(piece):\n"
+                "    inside.extend([why(lambda: lib.llm_live_begin(handle, None, None)), why(lambda: lib.llm_live_hear(handle, None, 0)), why(lambda: lib.llm_live_end(handle))])\n"
+                "called = ''.join(live.stream_speech([[0.0] * 107], each=call))\n"
+                "print(json.dumps([said, len(got), ''.join(again), list(live.stream_speech([])), [list(p.tokens) for p in live.transcribe(sys.argv[3])], stopped, ''.join(live.stream_speech([[0.0] * 107])), inside, called]))\n")
         if self.library:
             env = dict(os.environ, PYTHONPATH=os.path.join(HERE, "../../python/src"), GGML_LITE_LIBRARY=self.library)
             done = subprocess.run([sys.executable, "-c", code, whole, other, path, self.at("fifo")], capture_output=True, text=True, env=env)
             if self.told("live: Python goes on after failures", done.returncode == 0, done.stderr):
-                said, n, again, none, tokens, stopped, after = json.loads(done.stdout)
+                said, n, again, none, tokens, stopped, after, inside, called = json.loads(done.stdout)
+                wanted = ["a callback of a sound cannot begin another one", *["a callback of a sound cannot go on with it"] * 2]
+                self.tell("live: a callback begins another sound", len(inside) == 3 and all(x and y in x for x, y in zip(inside, wanted)) and called == again, f"{inside}: {called!r}, not {again!r}")
                 self.tell("live: ended between two pieces", stopped is not None and "stopped" in stopped and after == again, f"{stopped}: {after!r}, not {again!r}")
                 wanted = "needs a sound as a whole", "hears windows of 5 seconds as a whole", "sample 1 is no finite number", "32-bit floats", "cannot be searched for speech"
                 for why, want in zip(said, wanted):

@@ -14,7 +14,7 @@ import sys
 
 LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "exports.txt")
 PRIVATE = "library/private.txt"
-MOST = 164  # symbols that the libraries may promise
+MOST = 165  # symbols that the libraries may promise
 MOST_PRIVATE = 139  # symbols that libllm-train.so may need besides
 FEWEST = 60
 TIERS = ("stable", "versioned")

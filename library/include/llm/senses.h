@@ -145,19 +145,11 @@ typedef struct llm_transcribe_params {
     bool (*said)(void *user, const char *text, size_t n);
 } llm_transcribe_params;
 
+/* For llm_transcribe_default, and programs in other languages. */
+GGL_API void llm_transcribe_fill_default(llm_transcribe_params *p, size_t size);
 static inline llm_transcribe_params llm_transcribe_default(void) {
     llm_transcribe_params p;
-    memset(&p, 0, sizeof p);
-    p.size = sizeof p;
-    p.temperature_step = 0.2f;
-    p.least_logprob = -1;
-    p.most_ratio = 2.4f;
-    p.vad_threshold = 0.5f;
-    p.vad_min_speech_duration_ms = 250;
-    p.vad_min_silence_duration_ms = 100;
-    p.vad_speech_pad_ms = 30;
-    p.vad_samples_overlap = 0.1f;
-    p.no_speech = 0.6f;
+    llm_transcribe_fill_default(&p, sizeof p);
     return p;
 }
 

@@ -303,6 +303,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_live_begin": (STATUS, Context, c.POINTER(TranscribeParams), c.POINTER(c.c_int32)),
     "llm_live_end": (STATUS, Context),
     "llm_live_hear": (STATUS, Context, Floats, c.c_size_t),
+    "llm_transcribe_fill_default": (None, c.POINTER(TranscribeParams), c.c_size_t),
     "llm_transcribe": (STATUS, Context, c.c_char_p, c.POINTER(TranscribeParams)),
     "llm_rerank": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, c.c_bool, Floats),
     "llm_sequence": (Ids, Context, SizeOut),

@@ -185,19 +185,11 @@ class Hears:
             texts.append(c.string_at(text, n).decode())
             return True
 
-        p = _abi.TranscribeParams(
-            size=c.sizeof(_abi.TranscribeParams),
-            language=None if language is None else text_bytes("language", language),
-            temperature=temperature,
-            seed=seed,
-            vad_threshold=0.5,  # those that say that nothing is wished
-            vad_min_speech_duration_ms=250,
-            vad_min_silence_duration_ms=100,
-            vad_speech_pad_ms=30,
-            vad_samples_overlap=0.1,
-            each=_abi.SpeechFn(lambda _user, s: take(s)),
-            said=_abi.SpeechText(tell),
-        )
+        p = _abi.TranscribeParams()
+        self._lib.llm_transcribe_fill_default(c.byref(p), c.sizeof(p))
+        p.language = None if language is None else text_bytes("language", language)
+        p.temperature, p.seed = temperature, seed
+        p.each, p.said = _abi.SpeechFn(lambda _user, s: take(s)), _abi.SpeechText(tell)
 
         def run(call: Callable[[int], object]) -> str:
             try:
