@@ -223,6 +223,9 @@ put("new.json", bench("-n", "8", "--draft", "none.gguf", "-o", "jsonl").encode()
 check("tg8 draft" not in run("llm-bench", "--compare", "old.json", "new.json", code=2), "--compare takes the guesses of two drafts as the same test")
 table = run("llm-bench", "-m", "none.gguf", "-r", "1", "--lookup", "-f", "-", "-n", "8,9", text=b"the fox")
 check("tg8 lookup" in table and "tg9 lookup" in table, "standard input for two tests", table)
+for n, times in ("8,9", 0), ("8,130,131", 1):  # the model was trained on 128
+    err = run_both("llm-bench", "-m", "none.gguf", "-r", "1", "--no-limits", "--lookup", "-f", "fox.txt", "-n", n)[1]
+    check(err.count("the model was trained on 128 tokens at once") == times, f"-n {n}: texts beyond what the model was trained on", err)
 for code, words, args in ((2, "-md and -p cannot be used together: nothing is guessed of a prompt", ("-md", "head.gguf", "-p", "8")),
                           (2, "--lookup and -pg cannot be used together", ("--lookup", "-pg", "4,4")), (2, "--lookup and -d cannot be used together: what stands before is a text", ("--lookup", "-d", "4")),
                           (2, "--lookup and --sequences cannot be used together", ("--lookup", "--sequences", "1,2")), (2, "--lookup and --profile cannot be used together", ("--lookup", "--profile")),

@@ -32,6 +32,7 @@ struct bench_pair {
     const char *draft; /* path; "": none */
     prompt *prompt;    /* [n_prompts] */
     size_t n_prompts;
+    int64_t n_longest; /* tokens of a text and its prompt */
 };
 
 /* What is written if no file is given: a model that chats is asked, another one goes on. */
@@ -148,7 +149,8 @@ ggl_status bench_pair_open(bench_pair **out, llm_context *ctx, llm_opening *how,
     ggl_status st = read_prompts(p, ctx, o, err);
     for (size_t i = 0; i < p->n_prompts; i++)
         longest = p->prompt[i].n > longest ? p->prompt[i].n : longest;
-    how->session.n_ctx = (int64_t)longest + t->n_gen + llm_open_n_guess(how);
+    p->n_longest = (int64_t)longest + t->n_gen;
+    how->session.n_ctx = p->n_longest + llm_open_n_guess(how);
     if (st == GGL_OK)
         st = open_sides(p, ctx, how, o, err);
     if (st == GGL_OK)
@@ -156,6 +158,10 @@ ggl_status bench_pair_open(bench_pair **out, llm_context *ctx, llm_opening *how,
     bench_pair_close(p);
     *out = NULL;
     return st;
+}
+
+int64_t bench_pair_length(const bench_pair *p) {
+    return p->n_longest;
 }
 
 void bench_pair_close(bench_pair *p) {

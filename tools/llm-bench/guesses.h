@@ -24,6 +24,8 @@ GGL_NODISCARD ggl_status bench_pair_open(bench_pair **out, llm_context *ctx, llm
  * model ends all texts at once. */
 GGL_NODISCARD ggl_status bench_pair_run(bench_pair *p, bench_row *row, const bench_options *o,
                                         ggl_error *err);
+/* Tokens of the longest text, with its prompt. */
+int64_t bench_pair_length(const bench_pair *p);
 void bench_pair_close(bench_pair *p); /* NULL is fine */
 
 #endif

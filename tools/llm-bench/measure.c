@@ -32,6 +32,7 @@ typedef struct bench {
     size_t n_rows;
     bench_setup setup;
     bool noted;
+    int64_t noted_length;
     const bench_where *told; /* its -ngl makes rows like those of another, which was said */
     const char *opened;      /* path of the open model */
     char cpu[96];
@@ -69,6 +70,7 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
     if (has_begun)
         progress_end();
     b->noted = false;
+    b->noted_length = 0;
     b->setup.load_ns = (double)(ggl_os_clock() - begin);
     b->opened = st == GGL_OK ? path : NULL;
     return tool_load_advise(st, of, err);
@@ -224,6 +226,7 @@ static int run_tests(bench *b) {
         return tool_error(TOOL, 1, "out of memory");
     b->setup.o = &b->o;
     b->setup.noted = &b->noted;
+    b->setup.noted_length = &b->noted_length;
     b->setup.cpu = bench_cpu_name(b->cpu, sizeof b->cpu);
     bench_report_begin(&b->report, stdout, (bench_format)b->o.format, &b->o);
     bench_report_begin(&b->report_err, stderr, (bench_format)b->o.format_err, &b->o);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/machine.h"
+#include "common/open_context.h"
 #include "common/placement_text.h"
 #include "common/progress.h"
 #include "conform/speed.h"
@@ -96,6 +97,16 @@ static void print_notes(const bench_setup *s) {
     *s->noted = true;
 }
 
+/* Says once that texts of n tokens are longer than what the model was trained on. */
+static void note_length(const bench_setup *s, int64_t n) {
+    const llm_model *m = llm_opened_model(s->ctx);
+    if (n <= *s->noted_length)
+        return;
+    if (*s->noted_length <= llm_model_n_ctx(m))
+        tool_note_context("llm-bench", m, n);
+    *s->noted_length = n;
+}
+
 static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t,
                              bench_collector *collector, ggl_error *err) {
     *g = (stage){.t = t, .ctx = s->ctx, .collector = collector};
@@ -110,6 +121,8 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
         const ggl_status opened = bench_pair_open(&g->pair, g->ctx, &o, s->o, t, err);
         if (opened == GGL_OK)
             print_notes(s);
+        if (opened == GGL_OK)
+            note_length(s, bench_pair_length(g->pair));
         return opened;
     }
     ggl_status st = llm_context_open(g->ctx, &o, LLM_OPENED_ADAPTERS, err);

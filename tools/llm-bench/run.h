@@ -11,10 +11,11 @@ llm_opening bench_opening(bench_options *o, const bench_where *w);
 
 typedef struct bench_setup { /* what tests have in common */
     bench_options *o;
-    llm_context *ctx;    /* with the model alone, between tests */
-    llm_opening opening; /* of the model alone */
-    double load_ns;      /* time for opening the model */
-    bool *noted;         /* its notes were printed */
+    llm_context *ctx;      /* with the model alone, between tests */
+    llm_opening opening;   /* of the model alone */
+    double load_ns;        /* time for opening the model */
+    int64_t *noted_length; /* of the longest text so far */
+    bool *noted;           /* its notes were printed */
     bench_limits limits;
     const char *cpu;
     bench_row *const *row; /* those measured so far */
