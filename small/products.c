@@ -31,7 +31,7 @@ typedef void rows_fn(float *y, const void *x, const char *w, size_t row_size, in
     rows_fn small_rows_##name;                                                                     \
     void small_rows_##name(float *y, const void *x, const char *w, size_t row_size,                \
                            int32_t n_rows, int64_t k) {                                            \
-        rows_##name(&y, &x, 1, w, row_size, n_rows, k, 0);                                         \
+        rows_##name(&y, &x, 1, w, row_size, n_rows, k);                                            \
     }
 ROWS_OF(f32)
 ROWS_OF(f16)
