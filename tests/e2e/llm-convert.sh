@@ -93,7 +93,7 @@ grep -q note "$tmp/err" && fail "--no-tokenizer: $(cat "$tmp/err")"
 expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/out.gguf"
 # the message of the run before names no class: none is of its family
 head -c 1500 "$tmp/err" | grep -q 'There are sections for [0-9]* classes (docs/models.md lists them)' || fail "a class of no family: $(cat "$tmp/err")"
-expect 1 ", Qwen2VLForConditionalGeneration, Qwen2_5_VLForConditionalGeneration, Qwen2MoeForCausalLM, " "$model" -o "$tmp/out.gguf" --arch-class Qwen2VLForSomething
+expect 1 ", Qwen2VLForConditionalGeneration, Qwen2_5_VLForConditionalGeneration, Qwen2AudioForConditionalGeneration, Qwen2MoeForCausalLM, " "$model" -o "$tmp/out.gguf" --arch-class Qwen2VLForSomething
 grep -q 'LlamaForCausalLM' "$tmp/err" && fail "classes of other families are named: $(cat "$tmp/err")"
 expect 1 "no built-in descriptor converts the eye or ear of 'OwnForCausalLM'" "$model" --mmproj "$tmp/out.gguf"
 grep -q 'Gemma3ForConditionalGeneration' "$tmp/err" || fail "no classes of eyes are named: $(cat "$tmp/err")"
