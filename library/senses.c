@@ -53,16 +53,20 @@ static const char *text_beside(const llm_eye *e, size_t k) {
     return k < sizeof of_sound / sizeof *of_sound ? of_sound[k] : NULL;
 }
 
+/* Returns how many tokens n bytes of a text are for the model, special ones included; below 0: that failed. */
+static int64_t count_tokens(const llm_tokenizer *t, const char *text, size_t n) {
+    ggl_error none = {0};
+    llm_tokens ids = {0};
+    const bool done = llm_tokenize(t, text, n, LLM_TOKENIZE_SPECIAL, &ids, &none) == GGL_OK;
+    const int64_t count = done ? (int64_t)ids.n : -1;
+    llm_tokens_fini(&ids);
+    return count;
+}
+
 /* True if the special token with which the text begins, "<token>", is one of the model's. */
 static bool begins_known(const char *text, const llm_tokenizer *t) {
     const size_t n = strcspn(text, ">");
-    ggl_error none = {0};
-    llm_tokens ids = {0};
-    const bool known = *text == '<' && text[n] &&
-                       llm_tokenize(t, text, n + 1, LLM_TOKENIZE_SPECIAL, &ids, &none) == GGL_OK &&
-                       ids.n == 1;
-    llm_tokens_fini(&ids);
-    return known;
+    return *text == '<' && text[n] && count_tokens(t, text, n + 1) == 1;
 }
 
 void llm_eye_choose_texts(llm_eye *e, const llm_tokenizer *t) {
@@ -85,13 +89,8 @@ static const char *unknown_token(const llm_eye *e, const llm_tokenizer *t) {
         k++;
     if (!text)
         return NULL;
-    ggl_error none = {0};
-    llm_tokens ids = {0};
-    const bool lacks =
-        llm_tokenize(t, text, strlen(text), LLM_TOKENIZE_SPECIAL, &ids, &none) == GGL_OK &&
-        ids.n != 1;
-    llm_tokens_fini(&ids);
-    return lacks ? text : NULL;
+    const int64_t n = count_tokens(t, text, strlen(text));
+    return n >= 0 && n != 1 ? text : NULL;
 }
 
 void llm_eye_note_other(const llm_eye *e, const llm_model *model, const llm_tokenizer *t,

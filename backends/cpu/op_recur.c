@@ -95,7 +95,7 @@ typedef struct stream {
     int64_t n;
 } stream;
 
-/* All of a unit. w: the row of the decay's source, or its number for the head. */
+/* All of a unit. w: the row of the decay's source, or its number for the head; CPU_SELECT has the source of its own decays in a and b. */
 typedef struct streams {
     stream k, q, v, a, b, w, rate, y;
     int64_t first_row, n_rows; /* in the state */
@@ -136,14 +136,16 @@ static streams streams_of(const cpu_task *t, const recur_form *f, int64_t u) {
     const int64_t h = select ? part * t->unit.recur.n_rows + j : part, j0 = select ? 0 : j;
     const int64_t n_rows = cpu_min(STATE_ROWS, t->unit.recur.n_rows - j);
     const bool row = f->rule == DECAY_AS_IS || by_element(t->step->node->src[f->w], s->ne[0]);
+    const stream w = row ? stream_of(&t->src[f->w], h, 0, s->ne[0]) : number_of(t, f->w, h),
+                 rate = number_of(t, f->rate, h);
     return (streams){.k = row_of(t, f->k, h),
                      .q = row_of(t, f->q, h),
-                     .a = row_of(t, f->a, h),
-                     .b = row_of(t, f->b, h),
                      .v = stream_of(&t->src[f->v], h, j0, n_rows),
                      .y = stream_of(&t->dst, h, j0, n_rows),
-                     .w = row ? stream_of(&t->src[f->w], h, 0, s->ne[0]) : number_of(t, f->w, h),
-                     .rate = number_of(t, f->rate, h),
+                     .a = select ? w : row_of(t, f->a, h),
+                     .b = select ? rate : row_of(t, f->b, h),
+                     .w = select ? (stream){0} : w,
+                     .rate = rate,
                      .first_row = h * s->ne[1] + j0,
                      .n_rows = n_rows};
 }
@@ -177,17 +179,16 @@ static const float *decay(const cpu_task *t, const recur_form *f, const streams 
 /* Updates the rows of a unit for token l. w: scratch for a row. */
 static void one_token(const cpu_task *t, const recur_form *f, const streams *u, int64_t l,
                       float *w) {
-    const bool select = t->step->recur.kind == CPU_SELECT;
     const float *rate = at(&u->rate, l);
     float *state = (float *)cpu_slot(t, &t->step->recur.state, t->slot[l]), *y = at(&u->y, l);
     cpu_recur r = {.n = u->k.n,
                    .k = at(&u->k, l),
                    .q = at(&u->q, l),
                    .v = at(&u->v, l),
-                   .a = select ? at(&u->w, l) : at(&u->a, l),
-                   .b = select ? rate : at(&u->b, l),
+                   .a = at(&u->a, l),
+                   .b = at(&u->b, l),
                    .rate = rate ? *rate : 1.0f};
-    r.w = select ? NULL : decay(t, f, u, l, r.rate, w);
+    r.w = u->w.p ? decay(t, f, u, l, r.rate, w) : NULL;
     t->b->k.recur[t->step->recur.kind](state + u->first_row * r.n, y, u->n_rows, &r);
     const float root = (float)sqrt((double)r.n);
     for (int64_t j = 0; f->by_root && j < u->n_rows; j++)

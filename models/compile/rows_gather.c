@@ -158,6 +158,11 @@ static void gather_in_plane(const llm_rows_piece *p, const llm_rows_input *in, i
     }
 }
 
+/* The line or column of a row's place, which is stored below 0 for a row that fills a block. */
+static int32_t own_place(int32_t stored) {
+    return stored < 0 ? -1 - stored : stored;
+}
+
 /* Copies places of the rows that the stage reads of the input. They are i32 or f32, and moved as they are. */
 static void gather_places(const llm_rows_piece *p, const llm_rows_input *in,
                           const llm_row_places *places, int64_t n, float *to) {
@@ -176,8 +181,9 @@ static void gather_places(const llm_rows_piece *p, const llm_rows_input *in,
         else
             memset(to, 0, (size_t)take * sizeof *to);
         int32_t place;
-        if (!in_table && (memcpy(&place, to, sizeof place), place < 0)) {
-            place = -1 - place; /* of a row that fills a block */
+        if (!in_table) {
+            memcpy(&place, to, sizeof place);
+            place = own_place(place);
             memcpy(to, &place, sizeof place);
         }
     }
@@ -199,7 +205,7 @@ static void gather_lines(const llm_rows_piece *p, const llm_rows_input *in,
     const bool is_picture = !in->of_stage && places;
     int32_t lines = !is_picture && all.nx == all.ny ? (int32_t)all.ny : 0;
     for (int64_t i = in->part == LLM_ROWS_COLUMNS; is_picture && i < 2 * n; i += 2) {
-        const int32_t at = places->yx[i] < 0 ? -1 - places->yx[i] : places->yx[i];
+        const int32_t at = own_place(places->yx[i]);
         lines = at >= lines ? at + 1 : lines;
     }
     for (int64_t i = 0; i < p->m; i++)

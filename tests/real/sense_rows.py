@@ -210,16 +210,20 @@ def glm53():
     return case
 
 
-def glm53_whole():
-    of = glm53()
-    of.kind, of.words, of.tower, of.media = "whole", GLM_MARKS, ("",), [[40, 30], [70, 30]]
+def marked_whole(of, marks, media):
+    """The whole of a model whose pictures stand between two marks, with a row for each four patches."""
+    of.kind, of.words, of.tower, of.media = "whole", marks, ("",), media
 
     def parts(model, picture):
         x = of.seen(picture)
-        return [GLM_MARKS[0], int(x["image_grid_thw"].prod() // 4), GLM_MARKS[1]], x
+        return [marks[0], int(x["image_grid_thw"].prod() // 4), marks[1]], x
 
     of.parts = parts
     return of
+
+
+def glm53_whole():
+    return marked_whole(glm53(), GLM_MARKS, [[40, 30], [70, 30]])
 
 
 def as_published(of):
@@ -700,15 +704,7 @@ def exaone():
 
 
 def exaone_whole():
-    of = exaone()
-    of.kind, of.words, of.tower, of.media = "whole", ("<vision>", "</vision>"), ("",), [[40, 30], [60, 40]]
-
-    def parts(model, picture):
-        x = of.seen(picture)
-        return ["<vision>", int(x["image_grid_thw"].prod() // 4), "</vision>"], x
-
-    of.parts = parts
-    return of
+    return marked_whole(exaone(), ("<vision>", "</vision>"), [[40, 30], [60, 40]])
 
 
 def minimax():
@@ -908,15 +904,7 @@ def lfm3():
 
 
 def lfm3_whole():
-    of = lfm3()
-    of.kind, of.words, of.tower, of.media = "whole", ("<|vision_start|>", "<|vision_end|>"), ("",), [[40, 30], [70, 30]]
-
-    def parts(model, picture):
-        x = of.seen(picture)
-        return ["<|vision_start|>", int(x["image_grid_thw"].prod() // 4), "<|vision_end|>"], x
-
-    of.parts = parts
-    return of
+    return marked_whole(lfm3(), ("<|vision_start|>", "<|vision_end|>"), [[40, 30], [70, 30]])
 
 
 def gemma4uv():
