@@ -47,9 +47,10 @@ typedef struct group {
     int64_t first, last;       /* the positions that any of them sees */
     int64_t all_from, all_end; /* all of them see positions all_from .. all_end-1 */
     int64_t store_head, e, slot;
-    int64_t step;              /* floats from one o to the next: e, padded to sixteens */
-    const int32_t *table;      /* the slot's pages; NULL: the stores are rings */
-    const char *keys, *values; /* the store head's rows in page 0 of both stores */
+    int64_t step;                  /* floats from one o to the next: e, padded to sixteens */
+    const int32_t *table;          /* the slot's pages; NULL: the stores are rings */
+    const char *keys, *values;     /* the store head's rows in page 0 of both stores */
+    size_t keys_step, values_step; /* bytes from a page of these to the next one */
     const float *query[CPU_MOST_QUERIES];
     cpu_qblock *rounded[CPU_QUERIES]; /* scratch: the queries, if keys are quantized */
     float *panel_keys;                /* scratch of many queries, [d][64]: a page of keys */

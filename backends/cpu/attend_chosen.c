@@ -8,7 +8,8 @@ static void decode_row(const cpu_task *t, int part, const cpu_apart *from, int64
                        float *row) {
     const ggl_store *s = t->step->attend.kept[part].store;
     const char *page = cpu_store(t, &t->step->attend.kept[part]) +
-                       (size_t)ggl_store_page(s, from->table, from->slot, pos) * s->page_size;
+                       (size_t)ggl_store_page(s, from->table, from->slot, pos) *
+                           t->step->attend.kept[part].at.step;
     if (s->kind != GGL_STORE_VALUES || ggl_type_get(s->type)->quantized) {
         ggl_store_get(s, page, pos, from->head, row);
         return;

@@ -92,8 +92,8 @@ void ggl_cpu_attend_panels(const group *g, int64_t first, partial *page, partial
     const ggl_store *ks = g->t->step->attend.kept[0].store, *vs = g->t->step->attend.kept[1].store;
     const size_t number = g->chosen ? 0 : cpu_attend_page(g, first),
                  keys_size = GGL_PAGE * ggl_row_size(ks->type, ks->ne[0]);
-    const char *keys = g->keys + number * ks->page_size,
-               *values = vs && !g->chosen ? g->values + number * vs->page_size : NULL;
+    const char *keys = g->keys + number * g->keys_step,
+               *values = vs && !g->chosen ? g->values + number * g->values_step : NULL;
     float w[CPU_MOST_QUERIES][GGL_PAGE];
     int lo[CPU_MOST_QUERIES], hi[CPU_MOST_QUERIES];
 
@@ -120,7 +120,7 @@ void ggl_cpu_attend_panels(const group *g, int64_t first, partial *page, partial
     }
     next = g->chosen || first + GGL_PAGE > g->last
                ? ahead_of(NULL, 0, g->n)
-               : ahead_of(g->keys + cpu_attend_page(g, first + GGL_PAGE) * ks->page_size, keys_size,
+               : ahead_of(g->keys + cpu_attend_page(g, first + GGL_PAGE) * g->keys_step, keys_size,
                           g->n);
     add_full(g, w, page, total, &next);
 }

@@ -117,6 +117,7 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
         snprintf(batch, sizeof batch, " (batches: %d)", c->n_threads_batch);
     c->base.v = &vtable;
     c->base.memory = most_memory();
+    c->base.lazy = true;
     snprintf(c->base.name, sizeof c->base.name, "cpu");
     snprintf(c->base.alike, sizeof c->base.alike, "cpu");
     snprintf(c->base.description, sizeof c->base.description, "%d thread%s%s, %s", c->n_threads,

@@ -135,14 +135,14 @@ static void values_of(const group *g, float (*w)[GGL_PAGE], const int *lo, const
  * after it. */
 static void one_page(const group *g, int64_t first, partial *page, partial *total) {
     const cpu_step *s = g->t->step;
-    const ggl_store *ks = s->attend.kept[0].store, *vs = s->attend.kept[1].store;
+    const ggl_store *vs = s->attend.kept[1].store;
     float w[CPU_QUERIES][GGL_PAGE];
     int lo[CPU_QUERIES], hi[CPU_QUERIES];
     const size_t number = cpu_attend_page(g, first);
-    const char *keys = g->keys + number * ks->page_size,
-               *values = vs ? g->values + number * vs->page_size : NULL,
+    const char *keys = g->keys + number * g->keys_step,
+               *values = vs ? g->values + number * g->values_step : NULL,
                *next = first + GGL_PAGE <= g->last
-                           ? g->keys + cpu_attend_page(g, first + GGL_PAGE) * ks->page_size
+                           ? g->keys + cpu_attend_page(g, first + GGL_PAGE) * g->keys_step
                            : keys;
     scores_of(g, w, keys, vs ? values : next);
     if (cpu_attend_is_relative(g)) {
@@ -176,6 +176,8 @@ static void group_begin(group *g, const cpu_task *t, int64_t store_head, int64_t
     g->table = cpu_attend_table(&t->src[ATTEND_PAGE], slot);
     g->keys = cpu_attend_rows(t, 0, store_head);
     g->values = s->attend.kept[1].store ? cpu_attend_rows(t, 1, store_head) : NULL;
+    g->keys_step = s->attend.kept[0].at.step;
+    g->values_step = s->attend.kept[1].at.step;
     memory += (2 * s->attend.most + CPU_QUERIES) * g->step;
     for (int q = 0; q < CPU_QUERIES; q++)
         g->rounded[q] = (cpu_qblock *)memory + q * (t->src[ATTEND_Q].ne[0] / CPU_QBLOCK);

@@ -73,7 +73,10 @@ static void cache_run(const cpu_task *t, int64_t first, int64_t last, int thread
                               slot = cpu_attend_number(&t->src[CACHE_SLOT], l),
                               page = ggl_store_page(s, cpu_attend_table(&t->src[CACHE_PAGE], slot),
                                                     slot, pos);
-                store_row(t, s, cpu_attend_rows(t, part, h) + (size_t)page * s->page_size, pos,
+                store_row(t, s,
+                          cpu_attend_rows(t, part, h) +
+                              (size_t)page * t->step->attend.kept[part].at.step,
+                          pos,
                           (const float *)(x->p + (x->ne[3] == 1 ? 0 : (size_t)l * x->nb[3]) +
                                           (size_t)h * x->nb[1]));
             }

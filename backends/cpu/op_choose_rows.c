@@ -81,8 +81,8 @@ static void keys_of(const cpu_task *t, int64_t l, int64_t first, int n, float *r
     if (every == 1 && first % GGL_PAGE == 0 && s->kind == GGL_STORE_KEYS &&
         !ggl_type_get(s->type)->quantized) {
         const size_t page = (size_t)ggl_store_page(s, from.table, slot, first);
-        t->b->k.to_f32[s->type](cpu_attend_rows(t, 0, 0) + page * s->page_size, columns,
-                                d * GGL_PAGE);
+        t->b->k.to_f32[s->type](cpu_attend_rows(t, 0, 0) + page * t->step->attend.kept[0].at.step,
+                                columns, d * GGL_PAGE);
         return;
     }
     int64_t pos[GGL_PAGE];

@@ -157,10 +157,10 @@ static bool read_locs(ggl_reader *r, int n, ggl_loc **out) {
         if (r->failed || id == UINT32_MAX)
             return !r->failed && (!there || *out);
         const int region = (int)ggl_get_u32(r);
-        const uint64_t offset = ggl_get_u64(r);
+        const uint64_t offset = ggl_get_u64(r), step = ggl_get_u64(r);
         if (id >= (uint32_t)n || !*out || region < 0)
             return false;
-        (*out)[id] = (ggl_loc){region, (size_t)offset};
+        (*out)[id] = (ggl_loc){region, (size_t)offset, (size_t)step};
     }
 }
 

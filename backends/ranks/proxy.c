@@ -319,6 +319,7 @@ static void put_locs(ggl_bytes *out, const ggl_loc *loc, int n, int *n_regions) 
             ggl_put_u32(out, (uint32_t)i);
             ggl_put_u32(out, (uint32_t)loc[i].region);
             ggl_put_u64(out, loc[i].offset);
+            ggl_put_u64(out, loc[i].step);
             *n_regions = loc[i].region >= *n_regions ? loc[i].region + 1 : *n_regions;
         }
     ggl_put_u32(out, UINT32_MAX);
@@ -607,6 +608,7 @@ static ggl_status open_there(rank_backend *r, const char *device, const ggl_back
         r->base.max_buffer = (size_t)ggl_get_u64(&result);
         r->base.software = ggl_get_u32(&result) != 0;
         r->base.looks_back = ggl_get_u32(&result) != 0;
+        r->base.lazy = ggl_get_u32(&result) != 0;
         ggl_get_to(&result, r->base.alike, sizeof r->base.alike);
         r->base.alike[sizeof r->base.alike - 1] = '\0';
         r->is_async_there = ggl_get_u32(&result) != 0;

@@ -10,7 +10,8 @@ static char *page_at(const step_args *a, const ggl_store *s, const view *pages, 
                      int64_t pos) {
     const int32_t *table =
         pages->data ? (const int32_t *)(pages->data + (size_t)slot * pages->nb[1]) : NULL;
-    return ggl_ref_store(a, s) + (size_t)ggl_store_page(s, table, slot, pos) * s->page_size;
+    return ggl_ref_store(a, s) +
+           (size_t)ggl_store_page(s, table, slot, pos) * a->store_loc[s->id].step;
 }
 
 void ggl_ref_cache(const step_args *a) {

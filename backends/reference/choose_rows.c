@@ -15,7 +15,8 @@ static double score_of_key(const step_args *a, const ggl_store *s, int64_t l, in
         pages->data ? (const int32_t *)(pages->data + (size_t)slot * pages->nb[1]) : NULL;
     double sum = 0;
     ggl_store_get(s,
-                  ggl_ref_store(a, s) + (size_t)ggl_store_page(s, table, slot, pos) * s->page_size,
+                  ggl_ref_store(a, s) +
+                      (size_t)ggl_store_page(s, table, slot, pos) * a->store_loc[s->id].step,
                   pos, 0, a->stored);
     for (int64_t h = w->data ? 0 : head; h < (w->data ? q->ne[1] : head + 1); h++) {
         double x = 0;

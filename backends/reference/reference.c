@@ -214,7 +214,8 @@ ggl_status ggl_reference_open(ggl_backend **out, const ggl_backend_params *param
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
     **out = (ggl_backend){.v = narrow ? &vtable_f32 : &vtable,
                           .name = "reference",
-                          .description = "double precision, one thread"};
+                          .description = "double precision, one thread",
+                          .lazy = true};
     if (narrow)
         strcpy((*out)->description, "double precision, f32 in sums and between operators");
     return GGL_OK;

@@ -34,10 +34,10 @@ static bool provide(again *a, const ggl_tensor *t) {
         return false;
     a->leaf[a->n_leaves++] = t;
     if (t->op == GGL_OP_WEIGHT) {
-        a->loc[t->id] = (ggl_loc){a->n_regions++, 0};
+        a->loc[t->id] = (ggl_loc){.region = a->n_regions++, .offset = 0};
         return true;
     }
-    a->loc[t->id] = (ggl_loc){GGL_REGION_IO, a->io_size};
+    a->loc[t->id] = (ggl_loc){.region = GGL_REGION_IO, .offset = a->io_size};
     return ggl_size_add(a->io_size, ggl_shadow_size(t, a->r->n), &a->io_size) &&
            ggl_size_align(a->io_size, 64, &a->io_size);
 }
@@ -79,7 +79,7 @@ static bool add(again *a, ggl_tensor *t) {
 
 static ggl_status add_store(void *ctx, const ggl_store *s, ggl_error *err) {
     again *a = ctx;
-    a->store_loc[s->id] = (ggl_loc){GGL_REGION_STORES, a->stores_size};
+    a->store_loc[s->id] = (ggl_loc){GGL_REGION_STORES, a->stores_size, s->page_size};
     return ggl_size_add(a->stores_size, s->size, &a->stores_size) ? GGL_OK : no_memory(err);
 }
 
@@ -136,9 +136,12 @@ static ggl_status put_store(void *ctx, const ggl_store *s, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < a->r->n_kept && st == GGL_OK; i++) {
         const kept *k = &a->r->kept[i];
+        const size_t at = s->kind == GGL_STORE_STATE
+                              ? k->at /* its pages lie together here */
+                              : k->at / a->r->p->s.store_loc[s->id].step * s->page_size;
         if (k->store == s)
             st = a->b->v->upload(a->b, a->region[GGL_REGION_STORES],
-                                 a->store_loc[s->id].offset + k->at, k->data, k->size, err);
+                                 a->store_loc[s->id].offset + at, k->data, k->size, err);
     }
     return st;
 }

@@ -28,7 +28,7 @@ ggl_status ggl_shadow_each_store(const ggl_tensor *node, void *ctx,
 static bool place(probe *r, const ggl_tensor *t) {
     if (r->loc[t->id].region >= 0)
         return true;
-    r->loc[t->id] = (ggl_loc){GGL_REGION_ARENA, r->end};
+    r->loc[t->id] = (ggl_loc){.region = GGL_REGION_ARENA, .offset = r->end};
     return ggl_size_add(r->end, ggl_shadow_size(t, r->p->s.n_max), &r->end) &&
            ggl_size_align(r->end, 64, &r->end);
 }
@@ -169,8 +169,8 @@ static ggl_status keep_slot(const keeping *x, const ggl_store *s, int64_t slot, 
     ggl_status st = GGL_OK;
     for (int64_t pos = 0; pos < n_pos && st == GGL_OK;) {
         kept k = {.store = s, .slot = slot, .first = pos};
-        k.size =
-            ggl_store_run(s, x->table ? x->table + slot * x->row : NULL, slot, pos, n_pos, &k.at);
+        k.size = ggl_store_run(s, x->r->p->s.store_loc[s->id].step,
+                               x->table ? x->table + slot * x->row : NULL, slot, pos, n_pos, &k.at);
         st = keep_part(x->r, k, err);
         pos += s->page_size ? (int64_t)(k.size / s->page_size) * GGL_PAGE : n_pos;
     }

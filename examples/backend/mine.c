@@ -190,7 +190,7 @@ static char *page_of(const task *t, const ggl_store *s, const view *slot, int64_
     const int32_t *table = slot[1].data ? row(&slot[1], k, 0, 0) : NULL;
     const ggl_loc at = t->store_loc[s->id];
     return t->region[at.region]->data + at.offset +
-           (size_t)ggl_store_page(s, table, k, pos) * s->page_size;
+           (size_t)ggl_store_page(s, table, k, pos) * at.step;
 }
 
 static void run_cache(const task *t) {
@@ -371,7 +371,7 @@ static ggl_status mine_open(ggl_backend **out, const struct ggl_backend_params *
     *out = ggl_calloc(1, sizeof **out);
     if (!*out)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
-    **out = (ggl_backend){.v = &vtable, .name = "mine", .description = "plain loops"};
+    **out = (ggl_backend){.v = &vtable, .name = "mine", .description = "plain loops", .lazy = true};
     return GGL_OK;
 }
 

@@ -40,18 +40,18 @@ int64_t ggl_store_page(const ggl_store *s, const int32_t *table, int64_t slot, i
                    : table[pos / GGL_PAGE];
 }
 
-size_t ggl_store_run(const ggl_store *s, const int32_t *table, int64_t slot, int64_t first,
-                     int64_t n_pos, size_t *at) {
+size_t ggl_store_run(const ggl_store *s, size_t step, const int32_t *table, int64_t slot,
+                     int64_t first, int64_t n_pos, size_t *at) {
     if (s->kind == GGL_STORE_STATE) {
         *at = (size_t)slot * s->slot_size;
         return s->slot_size;
     }
     const int64_t page = ggl_store_page(s, table, slot, first);
     int64_t n = 1;
-    while (first + n * GGL_PAGE < n_pos &&
+    while (step == s->page_size && first + n * GGL_PAGE < n_pos &&
            ggl_store_page(s, table, slot, first + n * GGL_PAGE) == page + n)
         n++;
-    *at = (size_t)page * s->page_size;
+    *at = (size_t)page * step;
     return (size_t)n * s->page_size;
 }
 

@@ -82,7 +82,7 @@ static bool push(ggl_graph *g, node_list *l, ggl_tensor *t) {
 static bool place(fold *f, ggl_tensor *t, node_list *l, size_t size) {
     if (f->loc[t->id].region >= 0)
         return true;
-    f->loc[t->id] = (ggl_loc){GGL_REGION_IO, f->size};
+    f->loc[t->id] = (ggl_loc){.region = GGL_REGION_IO, .offset = f->size};
     if (!ggl_size_add(f->size, size, &f->size) || !ggl_size_align(f->size, 64, &f->size))
         return ggl_graph_fail(f->g, GGL_LIMIT, "constants are too large") != NULL;
     return push(f->g, l, t);
@@ -96,7 +96,7 @@ static bool place_in_place(fold *f, const ggl_tensor *x) {
         !ggl_grow(&f->region, &f->cap_regions, f->n_regions + 1, sizeof *f->region) ||
         f->b->v->alloc(f->b, GGL_REGION_WEIGHT, x->size, x->data, &b, &err) != GGL_OK)
         return false;
-    f->loc[x->id] = (ggl_loc){(int)f->n_regions, 0};
+    f->loc[x->id] = (ggl_loc){.region = (int)f->n_regions, .offset = 0};
     f->region[f->n_regions++] = b;
     return true;
 }

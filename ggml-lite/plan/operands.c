@@ -33,7 +33,7 @@ static ggl_operand weight_operand(builder *b, ggl_step *step, const ggl_tensor *
         return o;
     if (b->s->waits && o.region >= 0) {
         step->original.waits = &b->s->waits[w->id];
-        step->original.loc = (ggl_loc){o.region, o.offset};
+        step->original.loc = (ggl_loc){.region = o.region, .offset = o.offset};
     }
     o.region = b->s->repacked[w->id].region;
     o.offset = b->s->repacked[w->id].offset;

@@ -61,6 +61,8 @@ static ggl_status provide_all(schedule *s, ggl_error *err) {
             own[s->seg[i].nodes.at[k]->id] = i + 1;
     for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
         st = provide(s, i, s->seg[i].nodes.at, s->seg[i].nodes.n, own, err);
+    for (int i = 0; i < s->n_dev && st == GGL_OK; i++)
+        st = ggl_sched_place_pages(s, &s->dev[i], err);
     for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
         st = ggl_sched_keep_watched(s, i, own, err);
     if (st == GGL_OK)
@@ -238,6 +240,7 @@ static void device_fini(const schedule *s, device *d, int n_dev) {
     ggl_free(d->region);
     ggl_free(d->weights.copies.at);
     ggl_free(d->stores.pieces.at);
+    ggl_free(d->stores.group);
     ggl_free(d->repack.pieces.at);
     ggl_free(d->weights.imports);
     ggl_free(d->loc[TRUNK]);

@@ -66,6 +66,8 @@ typedef struct device_weights {
 typedef struct device_stores {
     ggl_loc *loc; /* by store id; region -1: the store is on another device */
     pieces pieces;
+    struct page_group *group; /* stores.c */
+    size_t n_groups, cap_groups;
     size_t rows_size, states_size;
 } device_stores;
 

@@ -44,7 +44,7 @@ bool ggl_sched_place_in(device *d, pieces *p, int first, size_t size, ggl_loc *l
         *last = (struct piece){is_new ? d->n_regions - 1 : first, 0};
         end = size;
     }
-    *loc = (ggl_loc){last->region, last->size};
+    *loc = (ggl_loc){.region = last->region, .offset = last->size};
     last->size = end;
     return true;
 }
@@ -140,7 +140,7 @@ ggl_status ggl_sched_place_weight(schedule *s, device *d, ggl_tensor *t, ggl_err
                         t->name, d->b->name);
     bool read = d->repack.loc[t->id].region < 0 || d->repack.read_otherwise[t->id];
     if (m->region >= 0) {
-        *loc = (ggl_loc){m->region, (size_t)((const char *)t->data - m->data)};
+        *loc = (ggl_loc){.region = m->region, .offset = (size_t)((const char *)t->data - m->data)};
         d->weights.mapped_size += read ? t->size : 0;
     } else if (!read) {
         return GGL_OK; /* only its repacked copy is read */
@@ -153,40 +153,4 @@ ggl_status ggl_sched_place_weight(schedule *s, device *d, ggl_tensor *t, ggl_err
     }
     d->loc[TAIL][t->id] = *loc;
     return GGL_OK;
-}
-
-/* Large stores of the host begin at different places of their huge pages (2 MB): else, where their sizes are whole huge pages, all come
- * to the next one with the same position, and a step waits until the system has cleared one for each. */
-enum { STAGGERED = 1 << 20, STAGGER = 36 << 10 };
-
-/* Memory for all slots. */
-ggl_status ggl_sched_place_store(schedule *s, device *d, const ggl_store *store, ggl_error *err) {
-    const bool is_state = store->kind == GGL_STORE_STATE;
-    const size_t most = d->b->max_buffer;
-    size_t size = store->size, all,
-           *total = is_state ? &d->stores.states_size : &d->stores.rows_size;
-    if (d->stores.loc[store->id].region >= 0)
-        return GGL_OK;
-    const int owner = s->shares[store->id];
-    if (owner >= 0) { /* which has no place yet if nodes are not in the order of ids */
-        const ggl_status st = ggl_sched_place_store(s, d, ggl_graph_store(s->g, owner), err);
-        d->stores.loc[store->id] = d->stores.loc[owner];
-        return st;
-    }
-    if (!ggl_size_align(size, 64, &size) || !ggl_size_add(*total, store->size, total) ||
-        !ggl_size_add(d->stores.rows_size, d->stores.states_size, &all))
-        return ggl_fail(err, GGL_LIMIT, "the caches of all slots do not fit into memory; %s",
-                        ggl_sched_hint_smaller);
-    if (most && size > most)
-        return ggl_fail(err, GGL_LIMIT,
-                        "%s: %.1f MiB for all positions and slots; %s supports at most %.1f MiB "
-                        "in one buffer; %s",
-                        store->name ? store->name : "a store", (double)size / 1048576, d->b->name,
-                        (double)most / 1048576, ggl_sched_hint_smaller);
-    if (size >= STAGGERED && !most)
-        size += STAGGER;
-    return ggl_sched_place_in(d, &d->stores.pieces, GGL_REGION_STORES, size,
-                              &d->stores.loc[store->id])
-               ? GGL_OK
-               : ggl_sched_no_memory(err);
 }

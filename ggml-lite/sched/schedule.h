@@ -6,7 +6,8 @@
  *   segments.c  divides the nodes into trunk, early tail and the rest, and these into segments
  *   crossings.c places the values that cross segments
  *   moves.c     lists the values that move to segments, and the outputs
- *   regions.c   gives weights, constants and stores places in the regions of devices
+ *   regions.c   gives weights and constants places in the regions of devices
+ *   stores.c    gives stores places there
  *   build.c     does all of this, and compiles the plans
  *
  * The nodes of a graph fall into two phases. The trunk is everything that a store depends on, and
@@ -167,7 +168,7 @@ ggl_status ggl_sched_place(schedule *s, ggl_error *err);
  * GGL_NOT_FOUND: there is no output params.early. */
 ggl_status ggl_sched_cut(schedule *s, ggl_error *err);
 
-/* --- regions.c: weights, constants and stores --- */
+/* --- regions.c: weights and constants --- */
 
 /* Returns the number of the range that holds the weight t; n: none does. */
 int ggl_sched_range_of(const ggl_host_range *range, int n, const ggl_tensor *t);
@@ -180,12 +181,20 @@ bool ggl_sched_add_region(device *d, ggl_buffer *b);
  * or at the start of a new piece where that one would exceed the device's max_buffer. `first` is the
  * region of the first piece; -1: it gets a new one, as all others do. False: out of memory. */
 bool ggl_sched_place_in(device *d, pieces *p, int first, size_t size, ggl_loc *loc);
-/* Give the weight, the constant or the store a place on the device, if it has none. */
+/* Give the weight or the constant a place on the device, if it has none. */
 ggl_status ggl_sched_place_weight(schedule *s, device *d, ggl_tensor *t, ggl_error *err);
 ggl_status ggl_sched_place_const(device *d, ggl_tensor *t, ggl_error *err);
+
+/* --- stores.c, shared_stores.c: stores --- */
+
+/* Gives the store a place on the device, if it has none; it holds after ggl_sched_place_pages. */
 ggl_status ggl_sched_place_store(schedule *s, device *d, const ggl_store *store, ggl_error *err);
+/* Puts the pages of stores side by side; all stores of the device are known. */
+ggl_status ggl_sched_place_pages(const schedule *s, device *d, ggl_error *err);
 /* shared_stores.c: sets s->shares; the segments are known. */
 ggl_status ggl_sched_share_stores(schedule *s, ggl_error *err);
+/* True if no run reads what another one has stored in x. */
+bool ggl_sched_is_passing(const schedule *s, const ggl_store *x);
 
 /* --- crossings.c, moves.c: what crosses segments --- */
 

@@ -167,7 +167,7 @@ ggl_status ggl_shared_copy_find(const schedule *s, device *d, const ggl_tensor *
         region = d->n_regions - 1;
     }
     *copy = copy_of(b, t, size);
-    *loc = (ggl_loc){region, (*copy)->offset};
+    *loc = (ggl_loc){.region = region, .offset = (*copy)->offset};
     ggl_shared_copy_lock(*copy);
     *is_made = (*copy)->n_rows == ggl_sched_rows_of(t);
     ggl_shared_copy_unlock(*copy);

@@ -33,8 +33,7 @@ static void note_all(span *use, ggl_tensor *const *node, size_t n, size_t seg, c
     }
 }
 
-/* True if no run reads what another one has stored. */
-static bool is_passing(const schedule *s, const ggl_store *x) {
+bool ggl_sched_is_passing(const schedule *s, const ggl_store *x) {
     return x->kind != GGL_STORE_STATE && (s->params.forgets || (x->of_stage && !x->is_read));
 }
 
@@ -58,7 +57,8 @@ ggl_status ggl_sched_share_stores(schedule *s, ggl_error *err) {
         note_all(use, s->seg[i].nodes.at, s->seg[i].nodes.n, i + 1, NULL);
     for (int k = 0; k < n && ok; k++) { /* in the order of their first uses in a segment */
         s->shares[k] = -1;
-        if (use[k].segment == 0 || use[k].in_others || !is_passing(s, ggl_graph_store(s->g, k)) ||
+        if (use[k].segment == 0 || use[k].in_others ||
+            !ggl_sched_is_passing(s, ggl_graph_store(s->g, k)) ||
             s->dev[s->seg[use[k].segment - 1].backend].b->looks_back)
             continue;
         const int at = find_free(s, use, free_from, k), owner = at < 0 ? k : at;

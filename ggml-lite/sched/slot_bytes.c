@@ -55,8 +55,9 @@ static ggl_status act_on(const ggl_sched *s, device *d, const ggl_store *st, con
     ggl_status status = GGL_OK;
     *done = 0;
     for (int64_t pos = 0; pos < n_pos && status == GGL_OK;) {
-        size_t to, from, size = ggl_store_run(st, row, c->slot, pos, n_pos, &to),
-                         size_other = ggl_store_run(st, other, c->other, pos, n_pos, &from);
+        size_t to, from,
+            size = ggl_store_run(st, loc.step, row, c->slot, pos, n_pos, &to),
+            size_other = ggl_store_run(st, loc.step, other, c->other, pos, n_pos, &from);
         if (c->what == COPY && size_other < size)
             size = size_other;
         const size_t at = loc.offset + to;
@@ -116,8 +117,8 @@ ggl_status ggl_sched_copy_page(ggl_sched *s, int slot, int32_t dst, int32_t src,
         const ggl_store *st = ggl_graph_store(s->plan.g, i);
         device *d = device_of(s, st);
         if (d && ggl_rows_share_pages(st) && ggl_rows_has_slot(s->plan.g, st, slot))
-            status = copy(d, st, (size_t)dst * st->page_size, (size_t)src * st->page_size,
-                          st->page_size, err);
+            status = copy(d, st, (size_t)dst * d->stores.loc[i].step,
+                          (size_t)src * d->stores.loc[i].step, st->page_size, err);
     }
     return status;
 }

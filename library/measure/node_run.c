@@ -22,7 +22,7 @@ bool llm_node_is_placed(const node_map *m, const ggl_tensor *t) {
 }
 
 static bool place(node_map *m, const ggl_tensor *t, size_t bytes) {
-    m->loc[t->id] = (ggl_loc){GGL_REGION_IO, m->io_size};
+    m->loc[t->id] = (ggl_loc){.region = GGL_REGION_IO, .offset = m->io_size};
     return ggl_size_add(m->io_size, bytes, &m->io_size) &&
            ggl_size_align(m->io_size, 64, &m->io_size);
 }
@@ -40,7 +40,7 @@ static bool place_leaf(node_map *m, const ggl_tensor *t) {
     (*list)[(*n)++] = t;
     if (!weight)
         return place(m, t, t->size);
-    m->loc[t->id] = (ggl_loc){GGL_REGION_WEIGHT + (int)*n - 1, 0};
+    m->loc[t->id] = (ggl_loc){.region = GGL_REGION_WEIGHT + (int)*n - 1, .offset = 0};
     return true;
 }
 
@@ -91,7 +91,8 @@ ggl_status llm_node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_err
         }
     }
     for (int i = 0; i < ggl_graph_n_stores(g) && ok; i++) {
-        m->store_loc[i] = (ggl_loc){GGL_REGION_STORES, m->stores_size};
+        m->store_loc[i] =
+            (ggl_loc){GGL_REGION_STORES, m->stores_size, ggl_graph_store(g, i)->page_size};
         ok = ggl_size_add(m->stores_size, ggl_graph_store(g, i)->size, &m->stores_size);
     }
     ok = ok && place_pages(m);
@@ -168,7 +169,8 @@ ggl_status llm_node_device_repack(node_device *d, ggl_error *err) {
     for (size_t i = 0; i < d->m->n_weights; i++) {
         const size_t own = v->repack_size(d->b, d->m->weight[i]);
         if (own > 0)
-            d->repacked[d->m->weight[i]->id] = (ggl_loc){GGL_REGION_REPACKED, size};
+            d->repacked[d->m->weight[i]->id] =
+                (ggl_loc){.region = GGL_REGION_REPACKED, .offset = size};
         if (!ggl_size_add(size, own, &size))
             return no_memory(err);
     }

@@ -65,7 +65,7 @@ static ggl_status check_graph(small_program *p, const char *name, ggl_error *err
 static ggl_status place_leaf(small_program *p, const ggl_tensor *t, ggl_error *err) {
     static const char *const inputs[] = {"token", "pos", "slot"};
     if (t->op == GGL_OP_INPUT) {
-        p->loc[t->id] = (ggl_loc){GGL_REGION_IO, 0}; /* "page" is not read */
+        p->loc[t->id] = (ggl_loc){.region = GGL_REGION_IO, .offset = 0}; /* "page" is not read */
         for (size_t k = 0; k < 3; k++)
             if (strcmp(t->name, inputs[k]) == 0)
                 p->loc[t->id].offset = k * sizeof(int32_t);
@@ -73,7 +73,7 @@ static ggl_status place_leaf(small_program *p, const ggl_tensor *t, ggl_error *e
     }
     if (!ggl_grow(&p->leaf, &p->cap_leaves, p->n_leaves + 1, sizeof *p->leaf))
         return no_memory(err);
-    p->loc[t->id] = (ggl_loc){SMALL_FIRST_LEAF + (int)p->n_leaves, 0};
+    p->loc[t->id] = (ggl_loc){.region = SMALL_FIRST_LEAF + (int)p->n_leaves, .offset = 0};
     p->leaf[p->n_leaves++] = t;
     return GGL_OK;
 }
@@ -103,7 +103,7 @@ static ggl_status place_stores(small_program *p, ggl_error *err) {
     size_t at = 0;
     for (int i = 0; i < ggl_graph_n_stores(p->graph); i++) {
         const ggl_store *s = ggl_graph_store(p->graph, i);
-        p->store_loc[s->id] = (ggl_loc){GGL_REGION_STORES, at};
+        p->store_loc[s->id] = (ggl_loc){GGL_REGION_STORES, at, s->page_size};
         if (!ggl_size_add(at, s->size, &at) || !ggl_size_align(at, 16, &at))
             return no_memory(err);
     }
@@ -132,7 +132,7 @@ static ggl_status make_program(small_program *p, ggl_error *err) {
     ggl_status st = place_leaves(p, node, n_node, err);
     if (st == GGL_OK)
         st = place_stores(p, err);
-    p->loc[p->logits->id] = (ggl_loc){GGL_REGION_IO, SMALL_LOGITS};
+    p->loc[p->logits->id] = (ggl_loc){.region = GGL_REGION_IO, .offset = SMALL_LOGITS};
     const ggl_segment segment = {.graph = p->graph,
                                  .node = node,
                                  .n_node = n_node,

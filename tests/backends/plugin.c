@@ -138,23 +138,15 @@ TEST(abi) {
         size_t got, want;
     } part[] = {
         IS(GGL_BACKEND_ABI, 5), /* the version, and what it stands for */
-        IS(GGL_MAX_SRC, 14),
-        IS(sizeof(ggl_backend_vtable), 176),
-        IS(sizeof(ggl_shared), 64),
-        IS(sizeof(ggl_backend), 368),
-        IS(sizeof(ggl_segment), 72),
-        IS(sizeof(ggl_plan), 8),
-        IS(sizeof(ggl_tensor), 224),
-        IS(sizeof(ggl_store), 96),
-        IS(sizeof(ggl_body), 56),
-        IS(sizeof(ggl_error), 2052),
-        IS(sizeof(ggl_plugin), 40),
-        IS(sizeof(ggl_op_info), 40),
-        IS(sizeof(ggl_backend_params), 56),
-        IS(GGL_OP_COUNT, 54),
-        IS(GGL_TYPE_COUNT, 47),
-        IS(GGL_TYPE_LIMIT, 158),
-        IS(GGL_STATUS_COUNT, 11),
+        IS(GGL_MAX_SRC, 14),         IS(sizeof(ggl_backend_vtable), 176),
+        IS(sizeof(ggl_shared), 64),  IS(sizeof(ggl_backend), 368),
+        IS(sizeof(ggl_segment), 72), IS(sizeof(ggl_loc), 24),
+        IS(sizeof(ggl_plan), 8),     IS(sizeof(ggl_tensor), 224),
+        IS(sizeof(ggl_store), 96),   IS(sizeof(ggl_body), 56),
+        IS(sizeof(ggl_error), 2052), IS(sizeof(ggl_plugin), 40),
+        IS(sizeof(ggl_op_info), 40), IS(sizeof(ggl_backend_params), 56),
+        IS(GGL_OP_COUNT, 54),        IS(GGL_TYPE_COUNT, 47),
+        IS(GGL_TYPE_LIMIT, 158),     IS(GGL_STATUS_COUNT, 11),
     };
 #undef IS
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)

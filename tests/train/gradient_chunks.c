@@ -321,7 +321,7 @@ static size_t planned(int64_t n) {
         CHECK_OK(ggl_graph_finish(b.g, &err), &err) && CHECK(ggl_graph_n_ids(b.g) <= MOST_NODES)) {
         CHECK_INT((long long)ggl_graph_n_stores(b.g), 1); /* gradients need none */
         for (int i = 0; i < ggl_graph_n_ids(b.g); i++)
-            loc[i] = (ggl_loc){-1, 0};
+            loc[i] = (ggl_loc){.region = -1, .offset = 0};
         for (int i = 0; i < ggl_graph_n_nodes(b.g); i++) {
             ggl_tensor *t = ggl_graph_node(b.g, i);
             if (ggl_is_leaf(t))

@@ -403,13 +403,13 @@ TEST(pages_that_lie_together) {
         int first, n_pos, at, size; /* at and size in pages */
     } run[] = {{0, 384, 4, 3}, {64, 384, 5, 2}, {0, 65, 4, 2}, {192, 384, 2, 2}, {320, 321, 9, 1}};
     for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
-        size_t at, size = ggl_store_run(&s, table, 1, run[i].first, run[i].n_pos, &at);
+        size_t at, size = ggl_store_run(&s, 1024, table, 1, run[i].first, run[i].n_pos, &at);
         CHECK_INT((long long)at, run[i].at * 1024);
         CHECK_INT((long long)size, run[i].size * 1024);
     }
     ggl_store state = {.kind = GGL_STORE_STATE, .n_pos = 1, .slot_size = 192};
     size_t at;
-    CHECK_INT((long long)ggl_store_run(&state, NULL, 2, 0, 1, &at), 192);
+    CHECK_INT((long long)ggl_store_run(&state, 0, NULL, 2, 0, 1, &at), 192);
     CHECK_INT((long long)at, 384);
 }
 

@@ -51,7 +51,8 @@ static bool build_for(ggl_graph *g, ggl_program *p, ggl_program_params params) {
         bool outside = ggl_is_leaf(t);
         for (int k = 0; k < ggl_graph_n_outputs(g); k++)
             outside = outside || t == ggl_graph_get_output(g, k);
-        loc[t->id] = (ggl_loc){outside ? GGL_REGION_IO : -1, outside ? (size_t)n_io++ * 4096 : 0};
+        loc[t->id] = (ggl_loc){.region = outside ? GGL_REGION_IO : -1,
+                               .offset = outside ? (size_t)n_io++ * 4096 : 0};
         if (!ggl_is_leaf(t))
             node[n++] = t;
     }

@@ -174,9 +174,9 @@ TEST(buffers_in_turn) {
     ggl_tensor *y = ggl_unary(g, GGL_OP_ABS, x), *z = ggl_binary(g, GGL_OP_ADD, y, x);
     ggl_graph_output(g, "z", z);
     REQUIRE_OK(ggl_graph_finish(g, &err), &err);
-    loc[x->id] = (ggl_loc){GGL_REGION_IO, 0};
-    loc[y->id] = (ggl_loc){-1, 0};
-    loc[z->id] = (ggl_loc){GGL_REGION_IO, 4096};
+    loc[x->id] = (ggl_loc){.region = GGL_REGION_IO, .offset = 0};
+    loc[y->id] = (ggl_loc){.region = -1, .offset = 0};
+    loc[z->id] = (ggl_loc){.region = GGL_REGION_IO, .offset = 4096};
     ggl_tensor *node[] = {y, z};
     const ggl_segment s = {
         .graph = g, .node = node, .n_node = 2, .n_max = 4, .loc = loc, .n_slots = 1};
@@ -223,8 +223,8 @@ TEST(a_copy_waits_for_the_run) {
         ggl_tensor *y = ggl_unary(g, GGL_OP_COS, in); /* of zeros: ones */
         ggl_graph_output(g, "y", y);
         REQUIRE_OK(ggl_graph_finish(g, &err), &err);
-        loc[in->id] = (ggl_loc){GGL_REGION_IO, 0};
-        loc[y->id] = (ggl_loc){GGL_REGION_IO, SIZE};
+        loc[in->id] = (ggl_loc){.region = GGL_REGION_IO, .offset = 0};
+        loc[y->id] = (ggl_loc){.region = GGL_REGION_IO, .offset = SIZE};
         const ggl_segment s = {
             .graph = g, .node = &y, .n_node = 1, .n_max = 1, .loc = loc, .n_slots = 1};
         REQUIRE_OK(b->v->compile(b, &s, &plan, &err), &err);

@@ -37,6 +37,9 @@ enum {
 typedef struct ggl_loc {
     int region; /* -1: the tensor has no such place; if computed, the plan puts it into its arena */
     size_t offset;
+    /* Of a store of rows: bytes from a page to the next one, page_size or more; pages of other stores may lie between (ggl_backend.lazy).
+     * Else not read. */
+    size_t step;
 } ggl_loc;
 
 /* Bytes to copy from one buffer to another. */
@@ -184,6 +187,9 @@ struct ggl_backend {
         software; /* the device is emulated on the CPU, slower than the cpu backend: it is used only
                       if it is named */
     bool looks_back; /* it reads stores after a run, so no two may share memory */
+    /* A buffer's memory costs nothing until it is touched. The scheduler then puts the same page of all stores side by side, so that a
+     * short text touches the beginning of one buffer in place of that of each store. Not with a max_buffer. */
+    bool lazy;
     /* The scheduler sets it while it calls compile and run. If it returns true, compile returns
      * GGL_CANCELLED, and run stops between two steps with it and leaves what it has written as it
      * is. A backend may ignore it. May be NULL. */

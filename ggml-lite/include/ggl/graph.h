@@ -345,7 +345,7 @@ GGL_API int64_t ggl_graph_n_pages(const ggl_graph *g);
 /* --- rows of a store -------------------------------------------------------------------------- */
 
 /* Returns the number of the page that holds position pos of a slot; it begins that many times
- * page_size after the store. table: the slot's row of the input "page"; not read for a ring. */
+ * the step of the store's place (ggl_loc) after the store. table: the slot's row of the input "page"; not read for a ring. */
 GGL_API int64_t ggl_store_page(const ggl_store *s, const int32_t *table, int64_t slot, int64_t pos);
 /* Encodes a row (with the type's from_float) into the store, or decodes it: head h of position pos.
  * page: the page that holds pos, in host memory; row: f32[dim]. */

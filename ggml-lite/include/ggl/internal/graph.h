@@ -217,9 +217,9 @@ bool ggl_store_can_keep(ggl_type type);
 bool ggl_store_size(const ggl_store *s, int64_t n_pos, size_t *out);
 /* Finds the bytes of a slot from position `first` (a multiple of 64) up to position n_pos - 1 that
  * lie together, in whole pages, or a whole state: returns their number, and sets *at to their offset
- * in the store. */
-size_t ggl_store_run(const ggl_store *s, const int32_t *table, int64_t slot, int64_t first,
-                     int64_t n_pos, size_t *at);
+ * in the store. step: bytes from a page to the next one (ggl_loc). */
+size_t ggl_store_run(const ggl_store *s, size_t step, const int32_t *table, int64_t slot,
+                     int64_t first, int64_t n_pos, size_t *at);
 /* Decodes dimensions first .. first + n-1 of all positions of a page of keys to
  * out[dimension - first][position]. first is a multiple of 32; n is at most 32. */
 void ggl_keys_unpack(ggl_type type, const void *page, int64_t first, int n, float (*out)[GGL_PAGE]);
