@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* Grows whenever what is below changes, or what orders have: builds of one version may differ in it. */
-enum { ORDERS_VERSION = 4 };
+enum { ORDERS_VERSION = 5 };
 
 enum {
     PACKET_SIZE = 64 << 10,        /* most bytes of a packet, and of an answer */

@@ -608,7 +608,6 @@ static ggl_status open_there(rank_backend *r, const char *device, const ggl_back
         r->base.max_buffer = (size_t)ggl_get_u64(&result);
         r->base.software = ggl_get_u32(&result) != 0;
         r->base.looks_back = ggl_get_u32(&result) != 0;
-        r->base.lazy = ggl_get_u32(&result) != 0;
         ggl_get_to(&result, r->base.alike, sizeof r->base.alike);
         r->base.alike[sizeof r->base.alike - 1] = '\0';
         r->is_async_there = ggl_get_u32(&result) != 0;
@@ -677,7 +676,7 @@ ggl_status ggl_rank_open(ggl_backend **out, const char *name, const ggl_backend_
     }
     r->v = vtable;
     r->base.v = &r->v;
-    r->base.async = true;
+    r->base.async = true; /* and not lazy: each page of a slot that is saved would be a message */
     snprintf(r->base.name, sizeof r->base.name, "%s", name);
     ggl_status st = ggl_channel_init(&r->c, j, rank, r->k, number, name, err);
     ggl_os_mutex_lock(&j->lock); /* the first channel to a rank has one user at a time */

@@ -246,7 +246,6 @@ static bool start_post(worker *w, ggl_reader *r, post *control) {
         ggl_put_u64(out, b->max_buffer);
         ggl_put_u32(out, b->software);
         ggl_put_u32(out, b->looks_back);
-        ggl_put_u32(out, b->lazy);
         ggl_put(out, b->alike, sizeof b->alike);
         ggl_put_u32(out, b->async);
     } else {
