@@ -11,9 +11,9 @@
 #include "trial.h"
 #include "ggl/internal/os_process.h"
 
-/* Stores of at least this size ask for huge pages: attention at depth reads all of them for every
- * token, from many places. Smaller ones would rather waste memory. */
-enum { HUGE_STORES = 64 << 20 };
+/* Stores of at least so many bytes ask for huge pages: attention at depth reads all of them for every token, from many places. Pages of
+ * stores lie side by side, so that a short text wastes no more than one huge page. Larger stores are spread over the memories of all processors. */
+enum { HUGE_STORES = 4 << 20, SPREAD_STORES = 64 << 20 };
 
 static ggl_status cpu_alloc(ggl_backend *b, int region, size_t size, const void *host,
                             ggl_buffer **out, ggl_error *err) {
@@ -24,10 +24,10 @@ static ggl_status cpu_alloc(ggl_backend *b, int region, size_t size, const void 
         data = (char *)(uintptr_t)host;
     } else if (buf) {
         data = ggl_pages_calloc(some); /* whose pages cost nothing until touched */
-        if (data && region == GGL_REGION_STORES && size >= HUGE_STORES) {
+        if (data && region == GGL_REGION_STORES && size >= HUGE_STORES)
             ggl_prefer_huge_pages(data, size);
+        if (data && region == GGL_REGION_STORES && size >= SPREAD_STORES)
             ggl_cpu_nodes_interleave(&((cpu_backend *)b)->nodes, data, size);
-        }
     }
     if (!data) {
         ggl_free(buf);
