@@ -225,11 +225,11 @@ static bool unpack_word_rows(unpacking *u) {
     const int64_t n = t->ne[0] * 8, size = llm_unpack_whole_setting(u, "group_size", INT32_MAX);
     const json_value *said = llm_unpack_setting(u, "group_size", JSON_NUMBER);
     const int64_t columns = said && said->number == -1 ? n : size;
-    if (columns <= 0 || n % columns != 0 || n / columns > scale->ne[0])
+    if (columns <= 0 || n % columns != 0 || n / columns > zeros->ne[0] * 8)
         return llm_unpack_odd(u,
-                              "rows of %s have %" PRId64 " columns, and %s %" PRId64
-                              " factors, which config.json's group_size does not fit",
-                              t->name.s, n, scale->name.s, scale->ne[0]);
+                              "rows of %s have %" PRId64 " columns, and %s and %s %" PRId64
+                              " factors and zeros, which config.json's group_size does not fit",
+                              t->name.s, n, scale->name.s, zeros->name.s, zeros->ne[0] * 8);
     u->r->n_dims = 2;
     u->r->ne[0] = n;
     u->r->ne[1] = t->ne[1];

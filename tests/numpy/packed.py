@@ -350,6 +350,7 @@ def test_faults():
     wrong(awq_rows, {**AWQ, "version": "gemv"}, put(".scales", "F16", np.ones((8, DIM))), "do not have the rows of AWQ's form gemv")
     wrong(awq_rows, {**AWQ, "version": "gemv"}, lambda t, c: t.pop(q + ".qzeros"), "do not have the rows of AWQ's form gemv")
     wrong(awq_rows, {**AWQ, "version": "gemv"}, lambda t, c: c.update(group_size=8), "config.json's group_size does not fit")
+    wrong(awq_rows, {**AWQ, "version": "gemv"}, lambda t, c: (put(".scales", "F16", np.ones((DIM, 4)))(t, c), put(".qzeros", "I32", np.ones((DIM, 0)))(t, c)), "0 factors and zeros")
     wrong(awq_rows, {**AWQ, "version": "gemm"}, lambda t, c: None, "are neither GPTQ's, with 2, 3, 4 or 8 bits, nor AWQ's, with 4")
     wrong(gptq, GPTQ, lambda t, c: c.update(checkpoint_format="marlin"), "quantization_config.checkpoint_format")
     wrong(bnb4, BNB, put(".weight.quant_state.bitsandbytes__nf4", "U8", np.frombuffer(b"{\"shape\": [1, 2", np.uint8)), "quant_state.bitsandbytes__nf4")
