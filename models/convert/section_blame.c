@@ -69,6 +69,8 @@ bool llm_arch_convert_value(arch_eval *ev, const arch_expr *e, bool absent, char
     const char *root, *const *outside;
     char value[80], path[200] = "";
     const int n = llm_arch_field_path(e, NULL, 0, &root);
+    if (strcmp(e->name, "architectures") == 0) /* the class, which has chosen the section */
+        return false;
     /* the error that is being reported must not end the search */
     const ggl_status status = ev->status;
     ggl_error *err = ev->err;

@@ -13,7 +13,8 @@ static const char own_arch[] =
     "token_embd [n_embd, n_vocab]\nx = token_embd[token]\nlayer l < n_layer:\n"
     "  w [n_embd, n_embd]\n  x = linear(x, w)\nlogits = linear(x, token_embd)\n"
     "convert Own:\n  .vocab_size <- config.v\n  .n <- config.n\n"
-    "  .block_count <- config.num_hidden_layers ?? 2\n  .attention.head_count <- config.h ?? 1\n"
+    "  .block_count <- config.num_hidden_layers ?? (2 if config.architectures[0] == \"Own\" else "
+    "3)\n  .attention.head_count <- config.h ?? 1\n"
     "  .attention.key_length <- config.n / .attention.head_count\n  token_embd <- \"embed\"\n"
     "  w <- \"model.layers.{l}.w\"\n";
 
