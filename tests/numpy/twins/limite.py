@@ -1,4 +1,4 @@
-"""Limite (2026; after the functions of llama.cpp's build of November): norms without weights, exclusive attention, values of a second table, rows of earlier layers."""
+"""Limite (2026; after llama.cpp's graph and limite-violetto, the authors' program): norms without weights, exclusive attention, values of a second table, rows of earlier layers."""
 from kin import head_size, scaled_frequencies
 from mixtures import *
 
@@ -25,7 +25,7 @@ def limite(k, w, tokens, n_ctx):
             v = v + split_heads(w["value_embd.weight"][tokens], n_kv) * sigmoid(linear(h, b("attn_ve_gate")))[..., None]
         q, key = norm(q), norm(key)
         if near:
-            q, key = rotate(q, theta, True, mag), rotate(key, theta, True, mag)
+            q, key = rotate(q, theta, False, mag), rotate(key, theta, False, mag)
         a = attention(q, key, v, scale=k("attention.scale"), window=k("attention.sliding_window") if near else None)
         if b("attn_xsa_alpha") is not None:
             own = np.repeat(v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), k("attention.xsa_epsilon")), n_head // n_kv, axis=1)
