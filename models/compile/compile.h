@@ -265,6 +265,8 @@ struct arch_eval {
  * section (models/convert/section.c). The compiler calls these instead of asking the source. */
 struct arch_converter {
     arch_value (*field)(arch_eval *ev, const arch_expr *e); /* evaluates config.a.b, rope.a */
+    /* True if an element of e, a field, is one of an object that has numbers as names, with or without gaps, which `field` evaluates */
+    bool (*numbered)(arch_eval *ev, const arch_expr *e);
     /* evaluates has(..) of a field, an object or a source tensor's name */
     arch_value (*has)(arch_eval *ev, const arch_expr *e);
     /* calls a function of convert sections that returns no tensor */

@@ -362,6 +362,8 @@ static arch_value letter_of(arch_eval *ev, const arch_expr *e, ggl_str s, int64_
 }
 
 static arch_value eval_index(arch_eval *ev, const arch_expr *e) {
+    if (ev->convert && e->a->kind == EX_FIELD && ev->convert->numbered(ev, e->a))
+        return ev->convert->field(ev, e);
     arch_value t = llm_arch_eval_expr(ev, e->a);
     if (t.kind == VAL_FAIL)
         return t;

@@ -133,6 +133,7 @@ const char *llm_arch_convert_cause(const arch_conversion *c, const arch_expr *e,
 
 /* The hooks of a conversion (arch_converter in compile/compile.h) that are not in section.c. */
 arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e);
+bool llm_arch_convert_numbered(arch_eval *ev, const arch_expr *e);
 arch_value llm_arch_convert_has(arch_eval *ev, const arch_expr *e);
 arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e);
 bool llm_arch_convert_expand_ignored(arch_eval *ev);

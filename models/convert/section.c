@@ -286,6 +286,7 @@ static bool convert_finish(arch_eval *ev);
 
 static const arch_converter arch_conversion_ops = {
     .field = llm_arch_convert_field,
+    .numbered = llm_arch_convert_numbered,
     .has = llm_arch_convert_has,
     .call = llm_arch_convert_call,
     .number = convert_number,

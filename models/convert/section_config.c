@@ -522,6 +522,11 @@ arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
     return none.text ? none : ARCH_FAIL;
 }
 
+bool llm_arch_convert_numbered(arch_eval *ev, const arch_expr *e) {
+    const json_value *v;
+    return llm_arch_convert_find(ev, e, &v) && v && v->kind == JSON_OBJECT;
+}
+
 bool llm_arch_convert_has_value(arch_eval *ev, const arch_mapping *m) {
     const json_value *v;
     char quote[128];

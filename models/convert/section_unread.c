@@ -339,11 +339,16 @@ static bool is_numeral(ggl_str s) {
 }
 
 /* True if the section mentions the path. For rope_parameters.KIND.x also looks up the path
- * without kind, for x.NUMBER.y that of an element, x[].y. */
+ * without kind, for x.NUMBER.y that of an element, x[].y, for x.NUMBER that of x, which config.x[i] mentions. */
 static bool is_named(search *s, ggl_str path, int depth, int outside) {
     char text[MAX_PATH + 4];
     if (has_path(&s->named, path))
         return true;
+    if (depth - outside == 2) {
+        const char *last = s->path + s->end[outside + 1] + 1;
+        return is_numeral((ggl_str){last, strlen(last)}) &&
+               has_path(&s->named, (ggl_str){path.s, (size_t)(last - 1 - path.s)});
+    }
     if (depth - outside != 3)
         return false;
     const size_t kind = (size_t)(s->path + s->end[outside + 1] - path.s);

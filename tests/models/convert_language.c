@@ -162,6 +162,22 @@ TEST(language) {
     }
 }
 
+/* An object that has numbers as names, with gaps, and lists as values. */
+TEST(numbered_object) {
+    put_made("embed 4,6; w.weight 4,4 0");
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 6, "
+                                    "\"o\": {\"2\": [5, 6], \"7\": [1]}}"));
+    ggl_gguf *f =
+        own("  .vocab_size <- config.v\n  .n <- config.o[2][1] - 3 + (config.o[3][0] ?\? 1)\n"
+            "  token_embd <- \"embed\"\n  w <- \"w\"\n");
+    CHECK(f);
+    ggl_gguf_close(f);
+    f = own("  .vocab_size <- config.v\n  .n <- config.o[3][0]\n"
+            "  token_embd <- \"embed\"\n  w <- \"w\"\n");
+    CHECK(!f);
+    CHECK_HAS(err.msg, "config.o[3] is missing in config.json");
+}
+
 /* Of five dimensions, the two innermost are one. */
 TEST(five_dimensions) {
     put_made("embed 4,6; w.weight 2,2,2,2,2 0");
@@ -459,6 +475,7 @@ TEST(key_types) {
     } list[] = {
         {"attention.scale", "12", GGL_GGUF_F32},
         {"logit_scale", "16", GGL_GGUF_F32},
+        {"final_logit_sigmoid_capping", "3", GGL_GGUF_F32},
         {"expert_weights_scale", "1", GGL_GGUF_F32},
         {"rope.freq_base_swa", "10000", GGL_GGUF_F32},
         {"rope.scaling.factor", "4", GGL_GGUF_F32},
