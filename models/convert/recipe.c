@@ -122,7 +122,7 @@ bool llm_recipe_find(const recipe *r, int64_t first, recipe_spot *out) {
 }
 
 bool llm_recipe_holds(const recipe *r) {
-    bool holds = r->kind == RECIPE_TRANSPOSE;
+    bool holds = r->kind == RECIPE_TRANSPOSE || r->kind == RECIPE_TERNARY;
     for (int k = 0; k < r->n_part && !holds; k++)
         holds = llm_recipe_holds(r->part[k]);
     return holds;

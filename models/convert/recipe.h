@@ -30,7 +30,8 @@ typedef enum recipe_kind {
     RECIPE_MIN,
     RECIPE_TIMES, /* part 0 times part 1, number by number */
     RECIPE_PLUS,
-    RECIPE_MINUS
+    RECIPE_MINUS,
+    RECIPE_TERNARY /* -s, 0 or s, whichever is nearest, s: the mean of all absolute numbers. `number`: s, once `matrix` is 1 */
 } recipe_kind;
 
 typedef struct recipe {
@@ -47,7 +48,8 @@ typedef struct recipe {
     ggl_type nearest;                    /* and the type of numbers that is nearest to them */
     /* HELD: in the arena; TRANSPOSE: the current block, freed by llm_recipe_drop */
     float *held;
-    int64_t matrix; /* TRANSPOSE: 1 + the block in `held`; 0: none */
+    int64_t
+        matrix; /* TRANSPOSE: 1 + the block in `held`; 0: none; TERNARY: 1 if `number` is known */
 } recipe;
 
 /* Returns the number of elements. */
@@ -81,7 +83,7 @@ GGL_NODISCARD ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, fl
 const void *llm_recipe_in_place(const recipe *r, const st_tensor **from);
 /* Returns the type of the blocks that the tensor has there; -1: it has none, or they do not fit its rows. */
 int llm_recipe_blocks(const recipe *r);
-/* Returns true if reading holds something in memory (`held`): then one thread at a time may read. */
+/* Returns true if reading holds something in memory (`held`, TERNARY's `number`): then one thread at a time may read. */
 bool llm_recipe_holds(const recipe *r);
 void llm_recipe_drop(recipe *r); /* recipe_read.c: frees what reading holds in memory */
 

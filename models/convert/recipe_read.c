@@ -213,6 +213,39 @@ static ggl_status read_joint(recipe *r, int64_t first, int64_t n, float *out, gg
     return s;
 }
 
+/* Finds the number s of a TERNARY: the mean of the part's absolute numbers, at least 1e-5 (BitNet b1.58, Ma et al. 2024).
+ * The published programs have it in f32. */
+static ggl_status find_mean(recipe *r, ggl_error *err) {
+    enum { PIECE = 1024 };
+    float x[PIECE];
+    const int64_t n = llm_recipe_count(r);
+    double sum = 0;
+    ggl_status s = GGL_OK;
+    for (int64_t at = 0; at < n && s == GGL_OK; at += PIECE) {
+        const int64_t some = n - at < PIECE ? n - at : PIECE;
+        s = llm_recipe_read(r->part[0], at, some, x, err);
+        for (int64_t i = 0; i < some && s == GGL_OK; i++)
+            sum += fabs((double)x[i]);
+    }
+    r->number = (double)(float)(sum / (double)n);
+    r->number = r->number < 1e-5 ? (double)1e-5f : r->number;
+    r->matrix = s == GGL_OK;
+    return s;
+}
+
+/* Reads -s, 0 or s: x / s rounded, to even if between, within -1 and 1. */
+static ggl_status read_ternary(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+    ggl_status s = r->matrix ? GGL_OK : find_mean(r, err);
+    if (s == GGL_OK)
+        s = llm_recipe_read(r->part[0], first, n, out, err);
+    const float up = 1 / (float)r->number;
+    for (int64_t i = 0; i < n && s == GGL_OK; i++) {
+        const float x = out[i] * up;
+        out[i] = (x > 0.5f ? 1.0f : x < -0.5f ? -1.0f : x != x ? x : 0.0f) / up;
+    }
+    return s;
+}
+
 /* --- all kinds -------------------------------------------------------------------------------- */
 
 /* One number of a recipe that changes each by itself. */
@@ -267,6 +300,8 @@ ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_
         return read_picked(r, first, n, out, err);
     case RECIPE_JOIN:
         return read_joined(r, first, n, out, err);
+    case RECIPE_TERNARY:
+        return read_ternary(r, first, n, out, err);
     case RECIPE_TIMES:
     case RECIPE_PLUS:
     case RECIPE_MINUS:

@@ -408,6 +408,10 @@ static bool make_softplus(arch_eval *ev, const arch_expr *e, bool is_bias, recip
     return make_mapped(ev, e, RECIPE_SOFTPLUS, is_bias, out);
 }
 
+static bool make_ternary(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    return make_mapped(ev, e, RECIPE_TERNARY, is_bias, out);
+}
+
 /* whole(x): integers such as indices of experts, which stay I32 whatever type the user asks for. */
 static bool make_whole(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     const arch_expr *of = e->arg[0].value;

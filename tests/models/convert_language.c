@@ -61,6 +61,8 @@ static const struct {
      "0 0 2 6"},
     {OWN "  w <- \"w\"\n  f <- max(softplus((\"f\" - 1) * 100), 0)\n", "0 4 8 12", "0 1 2 3",
      "0 0.69314718 100 200"},
+    {OWN "  w <- ternary(\"w\" - 6)\n  f <- ternary(\"f\" - 1) * 2\n", "-4.125 0 0 4.125",
+     "0 1 2 3", "-2 0 2 2"},
 };
 
 /* Sections that are wrong. */

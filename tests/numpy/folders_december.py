@@ -2,8 +2,12 @@
 made of the folder, whose tensors were those of llm-convert's file, number by number; of Limite they are those of a forward pass after the authors' program."""
 import numpy as np
 
+from folders import CLASSES as FIRST
 from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
 from folders_late import FEED, SIZE, attention, put
+from folders_older import NORMS, OWN, biased, ends, spelled
+from folders_vision import CLASSES as SEEING
+from folders_vision import turned
 
 
 def limite_weights(c, w):
@@ -27,6 +31,52 @@ def limite_weights(c, w):
             put(w, p, {"self_attn.attn_gate!": (N_HEAD, n_gate)})
 
 
+def beside_eye(prefix, tower, *norms):
+    """A text part's tensors under their prefix, and those of an eye."""
+    return lambda w: {prefix + name: t for name, t in w.items()} | {tower: np.zeros((2, 2))} | dict.fromkeys(norms, np.zeros(N_EMBD))
+
+
+def with_eye(text_type, **outer):
+    """config.json of a model that sees: its text part has an object of its own."""
+    return lambda config: {**outer, "vision_config": {"hidden_size": N_EMBD, "model_type": "qwen2_vl"}, "text_config": {**config, "model_type": text_type}}
+
+
+def bitnet_weights(c, w):
+    ends(w, c)
+    for l in range(c["num_hidden_layers"]):
+        put(w, f"model.layers.{l}.", NORMS | attention(12) | FEED | {"self_attn.inner_attn_ln": N_EMBD, "mlp.ffn_layernorm": N_FF})
+
+
+def rugpt_weights(c, w):
+    put(w, "model.", {"embed_tokens": (N_VOCAB, N_EMBD), "embed_positions": (128, N_EMBD), "norm": N_EMBD, "norm.bias!": N_EMBD})
+    put(w, "", {"lm_head": (N_VOCAB, N_EMBD)})
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        put(w, p, NORMS | attention(12, N_HEAD) | {"mlp.up_proj": (N_FF, N_EMBD), "mlp.down_proj": (N_EMBD, N_FF)})
+        biased(w, [p + name for name in (*NORMS, *(f"self_attn.{part}_proj" for part in "qkvo"), "mlp.up_proj", "mlp.down_proj")])
+
+
+def arwkv_weights(c, w):
+    ends(w, c)
+    gate = c["wkv_has_gate"]
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        put(w, p, NORMS | FEED)
+        p += "self_attn.time_mixer."
+        put(w, p, dict.fromkeys(("receptance", "key", "value", "output"), (N_EMBD, N_EMBD)))
+        for part, rank in (("w", 64), ("a", 64), ("v", 32), ("g", 128))[: 4 if gate else 3]:
+            put(w, p, {f"{part}1!": (N_EMBD, rank), f"{part}2!": (rank, N_EMBD)} | ({} if part == "g" else {f"{part}0!": (1, 1, N_EMBD)}))
+        for name in [f"x_{part}" for part in ("rwkvag" if gate else "rwkva")] + ["k_k", "k_a"]:
+            w.vector(p + name, (1, 1, N_EMBD), 0.5)
+        w.vector(p + "r_k", (N_EMBD // c["head_size"], c["head_size"]))
+        if c["wkv_has_group_norm"]:
+            put(w, p, {"ln_x": N_EMBD, "ln_x.bias!": N_EMBD})
+
+
+RUGPT = {**{name: value for name, value in OWN.items() if name not in ("num_key_value_heads", "rms_norm_eps", "theta")}, "model_type": "rugpt3xl", "hidden_act": "gelu_new", "layer_norm_eps": EPS, "sparse_mode": "alternating",
+         "sparse_block_size": 16, "sparse_num_local_blocks": 2, "sparse_num_global_blocks": 1, "sparse_num_different_global_patterns": 2, "attn_implementation": "sdpa", "embedding_dropout": 0.1, "output_dropout": 0.1}
+ARWKV = {**{name: value for name, value in OWN.items() if name != "theta"}, "model_type": "rwkv_hybrid", "head_size": 8, "head_size_divisor": 8, "num_wkv_heads": 6, "wkv_version": 7, "wkv_has_gate": False, "wkv_has_group_norm": False,
+         "wkv_layers": "all", "rope_theta": 900.0}
 LIMITE = {**{name: value for name, value in SIZE.items() if name != "max_position_embeddings"}, "model_type": "limite", "num_hidden_layers": 4, "intermediate_size": N_FF, "head_dim": 12, "max_position_embeddings": 128,
           "tie_word_embeddings": True, "rms_norm_has_weight": False, "rms_norm_eps_mode": "torch_finfo_default", "qk_norm": "rms_pre_rope", "attention_softmax_scale": 0.4, "sliding_window": 4,
           "sliding_window_convention": "k >= q - sliding_window", "global_window": -1, "global_layers": [3], "global_every": 4, "global_nope": True, "attn_gate_channels": 20, "attn_gate_scale": 2.0,
@@ -35,8 +85,23 @@ LIMITE = {**{name: value for name, value in SIZE.items() if name != "max_positio
           "ve_head_slice": "first_num_key_value_heads", "ve_stored_heads": N_HEAD, "ve_applied_before_qk_norm": True, "xsa": True, "xsa_layers": [0, 1, 3], "xsa_normalize_eps": 1e-4, "mudd": True,
           "mudd_at": [2, 3], "mudd_layers": [2, 3], "mudd_taps": 3, "mudd_inter": 10, "mudd_tap_idx": {"2": [0, 1, 2], "3": [0, 2, 3]}, "mudd_mlp": True, "mudd_r_site": "resid", "mlp_type": "swiglu",
           "softcap_logits": {"kind": "sigmoid", "a": 3.0, "b": 0.5, "c": 1.5}, "final_softcap": 0.0, "lm_head_precision_mode": "oracle_exact"}
+FEW = {name: (config, weights, ["default", "yarn"], *of) for name, (config, weights, _, *of) in FIRST.items()}
+PLAIN = {name: (config, weights, ["default"], *of) for name, (config, weights, _, *of) in FIRST.items()}
+LLAMA = spelled(FEW["MistralForCausalLM"])
 CLASSES = {
     "LimiteForCausalLM": (LIMITE, limite_weights, [None]),
     "LimiteForCausalLM plain": ({**LIMITE, "num_hidden_layers": 2, "global_layers": [1], "mudd": False, "mudd_tap_idx": None, "attn_gate_channels": 0, "xsa": False, "ve_layers": [0], "ve_stored_heads": N_KV,
                                  "ve_gate_channels": N_EMBD - 1, "rope_n_pairs": 6}, limite_weights, [None]),
+    "VLlama3ForCausalLM": spelled(LLAMA),
+    "Sarashina2VisionForCausalLM": spelled(LLAMA, layout=beside_eye("llm.", "visual.blocks.0.norm1.weight", "norm.weight", "norm.bias"),
+                                           write=with_eye("llama", image_token_index=39, start_image_token_index=38, end_image_token_index=37)),
+    "Qwen2VLModel": spelled(FEW["Qwen2ForCausalLM"], layout=lambda w: beside_eye("", "visual.blocks.0.norm1.weight")({name.replace("model.", "language_model."): t for name, t in w.items()}),
+                            write=lambda config: with_eye("qwen2_vl_text", image_token_id=39)(turned(config, [2, 2, 2]))),
+    "LlavaStableLMEpochForCausalLM": spelled(PLAIN["StableLmForCausalLM"], how={"class": "StableLmForCausalLM"}, layout=beside_eye("", "model.vision_tower.x"),
+                                             write=lambda config: {**config, "mm_vision_tower": "clip", "mm_hidden_size": 8, "mm_projector_type": "mlp2x_gelu", "use_mm_proj": True}),
+    "UnlimitedOCRForCausalLM": spelled(SEEING["DeepseekOCRForCausalLM"], sliding_window_size=128, sliding_window=128, how={"keys": {"deepseek2-ocr.attention.sliding_window": 128}}),
+    "BitnetForCausalLM": ({**OWN, "model_type": "llama", "tie_word_embeddings": True, "weight_bits": 1, "input_bits": 8, "attention_bias": False}, bitnet_weights, ["default"]),
+    "RuGPT3XLForCausalLM": (RUGPT, rugpt_weights, [None]),
+    "RwkvHybridForCausalLM": (ARWKV, arwkv_weights, [None]),
+    "RwkvHybridForCausalLM gate": ({**ARWKV, "wkv_has_gate": True, "wkv_has_group_norm": True, "tie_word_embeddings": True}, arwkv_weights, [None]),
 }
