@@ -234,6 +234,31 @@ static void end_with_file(char *msg, size_t size, const char *file, const char *
     msg[had + kept] = '\0';
 }
 
+/* Adds the values that the statement at p reads, and those of its callers if it is one of a function and reads what they pass. */
+static void add_frames(blame *b, arch_place p) {
+    arch_eval *ev = b->ev;
+    const arch_frame *f = ev->frame;
+    for (bool more = true; more;) {
+        search s = {.place = p};
+        llm_arch_walk_stmts(f ? f->fn->body : ev->arch->body, visit, &s);
+        if (!f && !s.found && ev->convert)
+            ev->convert->walk(ev, visit, &s);
+        b->frame = f;
+        const arch_stmt *weight = !s.found && ev->status == GGL_SHAPE
+                                      ? assigning(f ? f->fn->body : ev->arch->body, p)
+                                      : NULL;
+        if (weight && weight->kind == ST_WEIGHT)
+            (void)add_sizes(b, weight);
+        b->asks_caller = false;
+        (void)add_expr(b, s.found);
+        more = f != NULL && (b->n == 0 || b->asks_caller);
+        if (f) {
+            p = f->call;
+            f = f->up;
+        }
+    }
+}
+
 void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
     char buf[600] = "", name[600], more_keys[32] = "", text[sizeof name + sizeof buf + 40];
     const bool is_builtin = llm_arch_is_builtin(ev->arch),
@@ -249,25 +274,10 @@ void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
                (ev->at && !ev->frame && lacks_layer(ev, ev->at, p))) {
         add_layers(&b, ev->arch->body, false);
     } else {
-        const arch_frame *f = ev->frame;
-        for (bool more = true; more;) {
-            search s = {.place = p};
-            llm_arch_walk_stmts(f ? f->fn->body : ev->arch->body, visit, &s);
-            if (!f && !s.found && ev->convert)
-                ev->convert->walk(ev, visit, &s);
-            b.frame = f;
-            const arch_stmt *weight = !s.found && ev->status == GGL_SHAPE
-                                          ? assigning(f ? f->fn->body : ev->arch->body, p)
-                                          : NULL;
-            if (weight && weight->kind == ST_WEIGHT)
-                (void)add_sizes(&b, weight);
-            b.asks_caller = false;
-            (void)add_expr(&b, s.found);
-            more = f != NULL && (b.n == 0 || b.asks_caller);
-            if (f) {
-                p = f->call;
-                f = f->up;
-            }
+        add_frames(&b, p);
+        if (b.n == 0 && ev->convert) { /* no value is wrong, but a default may be */
+            b.names_absent = true;
+            add_frames(&b, p);
         }
     }
     ggl_show(name, sizeof name, ev->src->name, strlen(ev->src->name));

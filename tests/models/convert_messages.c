@@ -12,10 +12,11 @@ static const char own_arch[] =
     "d = .attention.key_length\nrequire d == n_embd/n_head\n"
     "token_embd [n_embd, n_vocab]\nx = token_embd[token]\nlayer l < n_layer:\n"
     "  w [n_embd, n_embd]\n  x = linear(x, w)\nlogits = linear(x, token_embd)\n"
-    "convert Own:\n  .vocab_size <- config.v\n  .n <- config.n\n"
+    "convert Own:\n  .vocab_size <- config.v\n  .n <- config.n ?? (7 if config.architectures[0] == "
+    "\"Own\" else 3)\n"
     "  .block_count <- config.num_hidden_layers ?? (2 if config.architectures[0] == \"Own\" else "
     "3)\n  .attention.head_count <- config.h ?? 1\n"
-    "  .attention.key_length <- config.n / .attention.head_count\n  token_embd <- \"embed\"\n"
+    "  .attention.key_length <- .n / .attention.head_count\n  token_embd <- \"embed\"\n"
     "  w <- \"model.layers.{l}.w\"\n";
 
 /* A folder of so many layers, of 2 by 2 each, with further tensors of two numbers. */
@@ -158,6 +159,15 @@ TEST(missing_count_of_layers) {
     CHECK(!converts(NULL));
     CHECK_HAS(err.msg, "the number of layers may be too small: ");
     CHECK_HAS(err.msg, "config.json: num_hidden_layers is missing");
+}
+
+/* A default of the class that the tensors do not have is named by the key that is missing. */
+TEST(missing_width) {
+    REQUIRE(put_text("config.json",
+                     "{\"architectures\": [\"Own\"], \"v\": 3, \"num_hidden_layers\": 2}"));
+    put_tensors(2, NULL, 0);
+    CHECK(!converts(NULL));
+    CHECK_HAS(err.msg, "config.json: n is missing");
 }
 
 /* Counts that cannot be are named by the value of config.json that has them. */
