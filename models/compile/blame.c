@@ -275,7 +275,7 @@ void llm_arch_lead_with_file(arch_eval *ev, arch_place p) {
         add_layers(&b, ev->arch->body, false);
     } else {
         add_frames(&b, p);
-        if (b.n == 0 && ev->convert) { /* no value is wrong, but a default may be */
+        if (b.n == 0 && ev->convert && ev->status == GGL_SHAPE) { /* a default is wrong */
             b.names_absent = true;
             add_frames(&b, p);
         }

@@ -489,7 +489,7 @@ class Check:
         clamp, path = meta.pop("clip.vision.swiglu_clamp"), self.write_medium("picture", line["media"][0])
         gguf.write(self.at("first"), meta | {"clip.projector_type": "glm5next", "clip.vision.swiglu_limit": clamp}, tensors)
         self.tell(f"{name}: the same rows of a file with the first names", np.array_equal(self.seen(file, "picture", path), self.seen(self.at("first"), "picture", path)))
-        for keys, words in (({}, "swiglu_limit"), ({"clip.vision.swiglu_clamp": gguf.Typed(gguf.F32, 0.0)}, "gates that are clamped at 0")):
+        for keys, words in (({}, "swiglu_clamp is missing"), ({"clip.vision.swiglu_clamp": gguf.Typed(gguf.F32, 0.0)}, "gates that are clamped at 0")):
             gguf.write(self.at("first"), meta | keys, tensors)
             done = subprocess.run([self.embed, "-m", self.at("text"), "--mmproj", self.at("first"), "--image", path, "--dump", "rows", "-o", self.at("npy")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
             self.tell(f"{name}: {words}", done.returncode == 1 and words in done.stderr, done.stderr.strip())
