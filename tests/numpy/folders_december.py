@@ -4,6 +4,7 @@ import numpy as np
 
 from folders import CLASSES as FIRST
 from folders import EPS, N_EMBD, N_FF, N_HEAD, N_KV, N_VOCAB
+from folders_experts import N_EACH, N_EXPERT
 from folders_late import FEED, SIZE, attention, put
 from folders_older import NORMS, OWN, biased, ends, spelled
 from folders_vision import CLASSES as SEEING
@@ -73,6 +74,26 @@ def arwkv_weights(c, w):
             put(w, p, {"ln_x": N_EMBD, "ln_x.bias!": N_EMBD})
 
 
+def grok_weights(c, w):
+    """Grok 1's names."""
+    put(w, "transformer.", {"in_out_embed": (N_VOCAB, N_EMBD), "rms_norm": N_EMBD})
+    for l in range(c["num_hidden_layers"]):
+        put(w, f"transformer.decoder_layer.{l}.", dict.fromkeys(("rms_norm", "rms_norm_1", "rms_norm_2", "rms_norm_3"), N_EMBD) | {"router": (N_EXPERT, N_EMBD)}
+            | {f"multi_head_attention.{name}": shape for name, shape in (("query", (N_EMBD, N_EMBD)), ("key", (24, N_EMBD)), ("value", (24, N_EMBD)), ("linear", (N_EMBD, N_EMBD)))}
+            | {f"moe.{e}.{name}": shape for e in range(N_EXPERT) for name, shape in (("linear", (N_FF, N_EMBD)), ("linear_v", (N_FF, N_EMBD)), ("linear_1", (N_EMBD, N_FF)))})
+
+
+def grok2_weights(c, w):
+    ends(w, c)
+    for l in range(c["num_hidden_layers"]):
+        put(w, f"model.layers.{l}.", dict.fromkeys(("pre_attn_norm", "post_attn_norm", "pre_moe_norm", "post_moe_norm"), N_EMBD) | attention(16) | FEED | {"block_sparse_moe.gate": (N_EXPERT, N_EMBD)}
+            | {f"block_sparse_moe.experts.{e}.{name}": shape for e in range(N_EXPERT) for name, shape in (("w1", (N_EACH, N_EMBD)), ("w3", (N_EACH, N_EMBD)), ("w2", (N_EMBD, N_EACH)))})
+
+
+GROK = {**{name: value for name, value in OWN.items() if name not in ("hidden_act", "theta")}, "model_type": "grok-1", "tie_word_embeddings": True, "rope_theta": 900.0, "num_local_experts": N_EXPERT, "num_experts_per_tok": 2,
+        "attn_output_multiplier": 0.3, "embedding_multiplier_scale": 3.0, "output_multiplier_scale": 0.6}
+GROK2 = {**GROK, "tie_word_embeddings": False, "head_dim": 16, "moe_intermediate_size": N_EACH, "attn_logit_softcapping": 2.0, "router_logit_softcapping": 30.0, "final_logit_softcapping": 4.0, "attn_temperature_len": 1024,
+         "rope_type": "original", "scaling_factor": 4.0, "original_max_position_embeddings": 32, "extrapolation_factor": 1.0, "attn_factor": 1.0, "beta_fast": 8, "beta_slow": 1}
 RUGPT = {**{name: value for name, value in OWN.items() if name not in ("num_key_value_heads", "rms_norm_eps", "theta")}, "model_type": "rugpt3xl", "hidden_act": "gelu_new", "layer_norm_eps": EPS, "sparse_mode": "alternating",
          "sparse_block_size": 16, "sparse_num_local_blocks": 2, "sparse_num_global_blocks": 1, "sparse_num_different_global_patterns": 2, "attn_implementation": "sdpa", "embedding_dropout": 0.1, "output_dropout": 0.1}
 ARWKV = {**{name: value for name, value in OWN.items() if name != "theta"}, "model_type": "rwkv_hybrid", "head_size": 8, "head_size_divisor": 8, "num_wkv_heads": 6, "wkv_version": 7, "wkv_has_gate": False, "wkv_has_group_norm": False,
@@ -104,4 +125,6 @@ CLASSES = {
     "RuGPT3XLForCausalLM": (RUGPT, rugpt_weights, [None]),
     "RwkvHybridForCausalLM": (ARWKV, arwkv_weights, [None]),
     "RwkvHybridForCausalLM gate": ({**ARWKV, "wkv_has_gate": True, "wkv_has_group_norm": True, "tie_word_embeddings": True}, arwkv_weights, [None]),
+    "GrokForCausalLM": (GROK, grok_weights, [None]),
+    "Grok1ForCausalLM": (GROK2, grok2_weights, [None]),
 }

@@ -98,6 +98,7 @@ REFUSED = {"Gemma4ForCausalLM": [({"rope_parameters": {**TURNED, "full_attention
            "JAISLMHeadModel": [({"position_embedding_type": "learned"}, "other positions"), ({"mup_scale_qk_dot_by_d": False}, "root of the head")],
            "MambaLMHeadModel": [({"ssm_cfg": {"layer": "Mamba2"}}, "Mamba 2")], "PLMForCausalLM": [({"tie_word_embeddings": False}, "not the embedding")],
            "CodeShellForCausalLM": [({"group_query_attention": False}, "key heads for all"), ({"rope_scaling": {"type": "linear", "factor": 2}}, "other positions")],
+           "Grok1ForCausalLM": [({"rope_type": "llama3"}, "unknown rope_type"), ({"hidden_act": "silu"}, "an activation")], "RwkvHybridForCausalLM": [({"wkv_version": 6}, "another RWKV")],
            "BitnetForCausalLM": [({"weight_bits": 2}, "more than three values"), ({"hidden_act": "relu2"}, "an activation")],
            "LimiteForCausalLM": [({"rope_per_layer": True}, "another rotation"), ({"mudd_mlp": False}, "for attention alone"), ({"ve_dim": 10}, "as long as a head")],
            "KimiLinearForCausalLM": [({"q_lora_rank": 8}, "queries of a low rank"), ({"num_expert_group": 2}, "experts in groups"), ({"layer_types": ["linear_attention"] * 3}, "than the other list says"),
