@@ -19,6 +19,10 @@ ggl_type llm_recipe_type(const recipe *r) {
     if (r->kind == RECIPE_SOURCE)
         return r->source->type == GGL_F16 || r->source->type == GGL_BF16 ? (ggl_type)r->source->type
                                                                          : GGL_F32;
+    if (r->kind == RECIPE_TERNARY) {
+        const ggl_type of = llm_recipe_type(r->part[0]);
+        return of == GGL_F16 || of == GGL_BF16 ? of : GGL_F32;
+    }
     if (r->kind == RECIPE_HELD || r->kind >= RECIPE_EXP)
         return GGL_F32;
     if (r->kind == RECIPE_PICK)

@@ -31,7 +31,7 @@ typedef enum recipe_kind {
     RECIPE_TIMES, /* part 0 times part 1, number by number */
     RECIPE_PLUS,
     RECIPE_MINUS,
-    RECIPE_TERNARY /* -s, 0 or s, whichever is nearest, s: the mean of all absolute numbers. `number`: s, once `matrix` is 1 */
+    RECIPE_TERNARY /* -s, 0 or s, whichever is nearest, s: the mean of all absolute numbers. `number`: s, once `matrix` is 1; read as a number of the recipe's type */
 } recipe_kind;
 
 typedef struct recipe {

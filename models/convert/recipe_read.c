@@ -233,15 +233,24 @@ static ggl_status find_mean(recipe *r, ggl_error *err) {
     return s;
 }
 
+/* Returns x as a number of the recipe's type, which is that of the published programs' weights. */
+static float in_type_of(const recipe *r, float x) {
+    const ggl_type_info *t = ggl_type_get(llm_recipe_type(r));
+    float of_type = x;
+    t->from_float(&x, &of_type, 1);
+    t->to_float(&of_type, &x, 1);
+    return x;
+}
+
 /* Reads -s, 0 or s: x / s rounded, to even if between, within -1 and 1. */
 static ggl_status read_ternary(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
     ggl_status s = r->matrix ? GGL_OK : find_mean(r, err);
     if (s == GGL_OK)
         s = llm_recipe_read(r->part[0], first, n, out, err);
-    const float up = 1 / (float)r->number;
+    const float up = 1 / (float)r->number, level = in_type_of(r, 1 / up);
     for (int64_t i = 0; i < n && s == GGL_OK; i++) {
         const float x = out[i] * up;
-        out[i] = (x > 0.5f ? 1.0f : x < -0.5f ? -1.0f : x != x ? x : 0.0f) / up;
+        out[i] = x > 0.5f ? level : x < -0.5f ? -level : x != x ? x : 0.0f;
     }
     return s;
 }

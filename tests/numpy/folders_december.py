@@ -1,5 +1,7 @@
 """Folders of classes that llama.cpp's converter knows, for ./folders.py: rows in ./recorded.txt are what this engine gives for the file that llama.cpp's converter
 made of the folder, whose tensors were those of llm-convert's file, number by number; of Limite they are those of a forward pass after the authors' program."""
+import types
+
 import numpy as np
 
 from folders import CLASSES as FIRST
@@ -46,6 +48,11 @@ def bitnet_weights(c, w):
     ends(w, c)
     for l in range(c["num_hidden_layers"]):
         put(w, f"model.layers.{l}.", NORMS | attention(12) | FEED | {"self_attn.inner_attn_ln": N_EMBD, "mlp.ffn_layernorm": N_FF})
+
+
+def in_f16(w):
+    """The tensors as F16."""
+    return {name: types.SimpleNamespace(dtype="F16", shape=x.shape, data=x.astype("<f2")) for name, x in w.items()}
 
 
 def rugpt_weights(c, w):
@@ -122,6 +129,7 @@ CLASSES = {
                                              write=lambda config: {**config, "mm_vision_tower": "clip", "mm_hidden_size": 8, "mm_projector_type": "mlp2x_gelu", "use_mm_proj": True}),
     "UnlimitedOCRForCausalLM": spelled(SEEING["DeepseekOCRForCausalLM"], sliding_window_size=128, sliding_window=128, how={"keys": {"deepseek2-ocr.attention.sliding_window": 128}}),
     "BitnetForCausalLM": ({**OWN, "model_type": "llama", "tie_word_embeddings": True, "weight_bits": 1, "input_bits": 8, "attention_bias": False}, bitnet_weights, ["default"]),
+    "BitnetForCausalLM halves": ({**OWN, "model_type": "llama", "tie_word_embeddings": True, "weight_bits": 1, "input_bits": 8, "attention_bias": False, "layout": in_f16}, bitnet_weights, ["default"]),
     "RuGPT3XLForCausalLM": (RUGPT, rugpt_weights, [None]),
     "RwkvHybridForCausalLM": (ARWKV, arwkv_weights, [None]),
     "RwkvHybridForCausalLM gate": ({**ARWKV, "wkv_has_gate": True, "wkv_has_group_norm": True, "tie_word_embeddings": True}, arwkv_weights, [None]),
