@@ -882,6 +882,45 @@ static arch_value call_in_turn(args *a) {
     return x ? llm_arch_in_turn(a->ev, a->e, x) : ARCH_FAIL;
 }
 
+/* vector(list, n): the first n numbers of a list, a constant. One value stands for a list of equal ones. */
+static arch_value call_vector(args *a) {
+    arch_eval *ev = a->ev;
+    const arch_value *list = &a->value[a->first[0]];
+    const arch_expr *e = arg_expr(a, 0, 0);
+    double *number, one;
+    int64_t n;
+    if (!llm_arch_want_whole(ev, arg_expr(a, 1, 0), &a->value[a->first[1]], 1, ARCH_MAX_DIM, &n))
+        return ARCH_FAIL;
+    if (list->kind != VAL_LIST) {
+        ggl_tensor *x =
+            llm_arch_want_number(ev, e, list, &one) ? ggl_graph_const(ev->g, 0, NULL, &one) : NULL;
+        const double size = (double)n;
+        ggl_tensor *t = x ? llm_arch_node(ev, a->e->mark, GGL_OP_REPEAT, &x, 1, &size, 1) : NULL;
+        return t ? llm_arch_tensor_value(t) : ARCH_FAIL;
+    }
+    if ((uint64_t)n > list->n)
+        return llm_arch_error(ev, a->e->mark, "vector(list, %" PRId64 "): the list has %zu numbers",
+                              n, list->n);
+    if (4.0 * (double)n + (double)ev->const_bytes > (double)ARCH_MAX_CONST)
+        return llm_arch_error(ev, a->e->mark,
+                              "vector(list, %" PRId64 "): constants need more than %zu MiB", n,
+                              (size_t)ARCH_MAX_CONST >> 20);
+    if (!llm_arch_step(ev, a->e->mark, 1 + n / 16))
+        return ARCH_FAIL;
+    if (!(number = ggl_calloc((size_t)n, sizeof *number)))
+        return llm_arch_nomem(ev);
+    int64_t i = 0;
+    for (; i < n; i++) {
+        const arch_value x = llm_arch_list_item(ev, e, list, i);
+        if (!llm_arch_want_number(ev, e, &x, &number[i]))
+            break;
+    }
+    ggl_tensor *t = i == n ? ggl_graph_const(ev->g, 1, &n, number) : NULL;
+    ggl_free(number);
+    ev->const_bytes += 4 * (size_t)n;
+    return i == n && llm_arch_graph_ok(ev, a->e->mark) && t ? llm_arch_tensor_value(t) : ARCH_FAIL;
+}
+
 static arch_value call_builtin(args *a) {
     double x;
     switch (a->e->builtin) {
@@ -914,6 +953,8 @@ static arch_value call_builtin(args *a) {
         return call_asked(a);
     case FN_TOKEN_TYPE:
         return call_token_type(a);
+    case FN_VECTOR:
+        return call_vector(a);
     case FN_IN_TURN:
         return call_in_turn(a);
     case FN_GUESS_BEFORE:

@@ -487,6 +487,7 @@ typedef enum arch_builtin_fn {
     FN_TOKEN_TYPE,
     FN_IN_TURN,
     FN_GUESS_BEFORE,
+    FN_VECTOR,
     FN_BUILTIN_COUNT
 } arch_builtin_fn;
 

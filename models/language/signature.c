@@ -91,6 +91,9 @@ static const arch_sig builtins[FN_BUILTIN_COUNT] = {
     [FN_GUESS_BEFORE] = {"guess_before", {{{0}, false, false, false, NAN}}, 0},
     [FN_ASKED] = {"asked", {{"output", false, false, false, NAN}}, 1},
     [FN_TOKEN_TYPE] = {"token_type", {{"n", true, false, false, NAN}}, 1},
+    [FN_VECTOR] = {"vector",
+                   {{"list", false, false, false, NAN}, {"n", true, false, false, NAN}},
+                   2},
 };
 
 int llm_arch_find_builtin(const char *name) {
