@@ -225,4 +225,9 @@ bool llm_arch_convert_unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_te
 /* True for a tensor that folders of packed types have beside the weights, without effect on these. */
 bool llm_arch_convert_is_beside(const arch_conversion *c, const st_tensor *t);
 
+/* section_ngrams.c: values for tables whose rows hashes of tokens choose. */
+arch_value llm_arch_convert_alike(arch_eval *ev, const arch_expr *e);
+arch_value llm_arch_convert_primes(arch_eval *ev, const arch_expr *e);
+arch_value llm_arch_convert_drawn(arch_eval *ev, const arch_expr *e);
+
 #endif

@@ -752,6 +752,12 @@ arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
         return join_lists(ev, e);
     if (which == CONVERSION_n_parts)
         return n_parts(ev, e);
+    if (which == CONVERSION_tokens_alike)
+        return llm_arch_convert_alike(ev, e);
+    if (which == CONVERSION_primes)
+        return llm_arch_convert_primes(ev, e);
+    if (which == CONVERSION_drawn)
+        return llm_arch_convert_drawn(ev, e);
     if (which != CONVERSION_exp)
         return llm_arch_error(ev, e->mark, "%s(..) is allowed only where a source tensor is",
                               e->name);

@@ -411,7 +411,7 @@ def check(a, class_name, scaling, plain):
 
 def add_all(without=()):
     """Adds the classes of the other files, which import this one."""
-    for name in ("kin", "experts", "more", "gpt", "vision", "deepseek4", "encoders", "deberta", "readers", "late", "autumn", "indexed", "mixed", "named", "november", "older", "december"):
+    for name in ("kin", "experts", "more", "gpt", "vision", "deepseek4", "deepseek41", "encoders", "deberta", "readers", "late", "autumn", "indexed", "mixed", "named", "november", "older", "december"):
         if name not in without:
             CLASSES.update(importlib.import_module("folders_" + name).CLASSES)
 

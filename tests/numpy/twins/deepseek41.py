@@ -182,6 +182,6 @@ YARN = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.o
 BLOCKS = {"attention.indexer.candidate_source_layer": 3, "attention.indexer.candidate_topk_blocks": 16, "attention.indexer.candidate_block_size": 4}
 model("deepseek41", 2101, [0, 2, 2, 1, 1, 1], [1, 3], [1, 3, 5], tables=(1, 4), n_gram=3, more={**YARN, **BLOCKS})
 model("deepseek41-all-chosen", 2102, [2, 2, 1], [0, 2], [0, 1, 2], tables=(0,), more={"attention.indexer.top_k": 70, "swiglu_clamp_shexp": [0.9, 0.0, 0.0]}, n_shared=2)
-model("deepseek41-plain", 2103, [3, 0, 3, 3], [0, 3], [0, 2, 3], more={"hyper_connection.sinkhorn_iterations": 1, "attention.indexer.top_k": 5}, clamp=False, n_group=1)
+model("deepseek41-plain", 2103, [3, 0, 3, 3], [0, 3], [0, 2, 3], more={"attention.kv_source_layers": [0, 3], "attention.index_source_layers": [0, 2, 3], "hyper_connection.sinkhorn_iterations": 1, "attention.indexer.top_k": 5}, clamp=False, n_group=1)
 for key in ("expert_shared_count", "expert_gating_func", "expert_weights_norm", "attention.value_length", "expert_weights_scale", "rope.freq_base"):
     del CASES["deepseek41-plain"].keys[key]
