@@ -56,7 +56,10 @@ typedef struct arch_conversion {
     const json_value *target;
     const char *target_name;          /* its file, for messages */
     const char *folder, *config_path; /* of these files, for messages; NULL: their names alone */
-    const char *const *dense_file;    /* [n_dense]: that of config.modules.Dense_0, .. */
+    /* which of the folder's tokens are alike: llm_hf_tokens_alike; NULL: nobody knows */
+    ggl_status (*alike)(const char *folder, const json_value *config, int64_t n, int32_t *kind,
+                        int64_t *n_kinds, ggl_error *err);
+    const char *const *dense_file; /* [n_dense]: that of config.modules.Dense_0, .. */
     int n_dense;
     llm_safetensors *source;
     const char *no_source; /* why `source` is NULL */

@@ -207,6 +207,7 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     llm_arch_convert_plain_numbers(&c->config->root);
     c->conv.config = &c->config->root;
     c->conv.folder = c->folder;
+    c->conv.alike = llm_hf_tokens_alike;
     c->conv.config_path = c->config_path;
     c->conv.generation = c->generation ? &c->generation->root : NULL;
     return llm_converter_choose_class(c, path, err);
@@ -605,6 +606,7 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.arch = c->arch;
     c->conv.config = &c->config->root;
     c->conv.folder = c->folder;
+    c->conv.alike = llm_hf_tokens_alike;
     c->conv.config_path = c->config_path;
     c->conv.generation = c->generation ? &c->generation->root : NULL;
     c->conv.backend = c->params.backend;

@@ -86,6 +86,11 @@ bool llm_hf_languages_of_class(const char *class_name, ggl_str *tokens);
 bool llm_hf_after_pieces(const char *class_name, ggl_str *tokens);
 
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t);
+/* hf_alike.c: writes for each of n tokens of the folder's byte-level tokenizer the number of its kind, in the order in which kinds appear: tokens
+ * that differ in case, accents or spaces alone are of one. GGL_UNSUPPORTED: another tokenizer, or none. */
+GGL_NODISCARD ggl_status llm_hf_tokens_alike(const char *folder, const json_value *config,
+                                             int64_t n, int32_t *kind, int64_t *n_kinds,
+                                             ggl_error *err);
 /* Returns the k-th note, or NULL past the end. */
 const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t, int k);
 #define LLM_HF_MASK_KEY "tokenizer.ggml.mask_token_id"
